@@ -1,0 +1,1 @@
+"""What it means: symbols and types in place, no sugar."""

@@ -1,0 +1,179 @@
+"""Names in, a checked game out: places, options, flow, ranking, invariants; then what was declared and never used."""
+
+from rulelang.core import nodes as core
+from rulelang.core.flow import Flow
+from rulelang.core.scope import Scope
+from rulelang.core.types import BOOL, ERROR, PLAYER, BoolT, KindT, NumberT, PlayerT, Type
+from rulelang.core.world import World
+from rulelang.diagnostics import Problems
+from rulelang.names.collect import name_span
+from rulelang.names.table import Names
+from rulelang.surface import nodes
+
+MOST_PLAYERS = 16
+
+
+def check(names: Names, problems: Problems) -> tuple[core.Game, Flow]:
+    """The typed core of a game with its layers.  The elaborator comes along: examples are checked with it later."""
+    world = World(names, problems)
+    world.build()
+    counts = _players(names, problems)
+    flow = Flow(names, world, problems, counts=counts)
+    main = next(m for m in names.modules if m.header is names.header)
+    scope = Scope(main)
+    _options(flow, names)
+    _places(flow, names)
+    _piece_counts(flow, names)
+    game = core.Game(
+        names.header.name, names.header.title, counts, tuple(m.name for m in names.layers),
+        world.kinds, world.pieces, world.tables, flow.places, flow.options,
+    )  # fmt: skip
+    body: list[core.Statement] = []
+    for item, module in names.flow:
+        made, _ = flow.statement(item, Scope(module))
+        body.extend(made)
+    game.flow = tuple(body)
+    is_game = names.header.word == "game"
+    if is_game and not body:
+        problems.add("R313", "this game has no flow", names.header.span, "write `step ...` or `repeat ...` at the left margin")
+    if names.ranking is not None:
+        game.ranking = _ranking(flow, names.ranking[0], Scope(names.ranking[1]))
+    elif is_game:
+        problems.add("R312", "this game does not say who wins", names.header.span, "add `ranking by most ..., ties shared`")
+    invariants = []
+    for claim, module in names.invariants:
+        invariants.append(core.Invariant(claim.text, flow.boolean(claim.test, Scope(module)), claim.span, module.name))
+    game.invariants = tuple(invariants)
+    _definitions(flow, names)
+    _unused(names, problems)
+    del scope
+    return game, flow
+
+
+def _players(names: Names, problems: Problems) -> range:
+    written = names.header.players
+    if written is None:
+        return range(2, 7)
+    low, high = World.constant(written.low), World.constant(written.high)
+    if low is None or high is None or not 1 <= low <= high <= MOST_PLAYERS:
+        problems.add("R314", "for how many players?", written.span, f"a range of numbers from 1 to {MOST_PLAYERS}, such as 2..6")
+        return range(2, 3)
+    return range(low, high + 1)
+
+
+def _options(flow: Flow, names: Names) -> None:
+    for node, module in names.options:
+        scope = Scope(module)
+        words: tuple[str, ...] = ()
+        unknown = [p for p in node.type.parts if isinstance(p, str) and p not in ("yes or no", "player", "number", "none") and p not in names.members and p not in names.symbols]
+        t: Type
+        if unknown and len(unknown) == len(node.type.parts):
+            words = tuple(unknown)
+            t = KindT(f"option {node.name}")
+            flow.world.kinds[f"option {node.name}"] = core.Kind(f"option {node.name}", False, words, {}, node.span)
+            values: tuple[int, ...] = tuple(range(len(words)))
+        else:
+            t = flow.world.type_of(node.type)
+            values = _option_values(node, t, flow)
+        made = core.Option(node.name, t, values, words, 0, None, node.span)
+        flow.options[node.name] = made
+        default = flow.want(flow.value(node.usually, scope, t), t, node.usually.span, f"`{node.name}`", scope)
+        start = default.value if isinstance(default, core.Const) else 0
+        if not isinstance(default, core.Const) and not isinstance(t, PlayerT):
+            flow.wrong("R248", "the usual value must be written out", node.usually.span, "one of the values of the option", scope)
+        if start not in values:
+            flow.wrong("R248", f"{node.usually.span.text} is none of the values of `{node.name}`", node.usually.span, "one of the values of the option", scope)
+        made = core.Option(node.name, t, values, words, start, None, node.span)
+        flow.options[node.name] = made
+        if node.only_if is not None:
+            flow.options[node.name] = core.Option(node.name, t, values, words, start, flow.boolean(node.only_if, scope), node.span)
+
+
+def _option_values(node: nodes.Option, t: Type, flow: Flow) -> tuple[int, ...]:
+    match t:
+        case NumberT():
+            written = tuple(p for p in node.type.parts if isinstance(p, int) and not isinstance(p, bool))
+            if len(written) == len(node.type.parts):
+                return written
+            if t.low is not None and t.high is not None and t.high - t.low < 1000:
+                return tuple(range(t.low, t.high + 1))
+        case BoolT():
+            return (0, 1)
+        case KindT():
+            return tuple(range(len(flow.world.kinds[t.kind].members)))
+        case PlayerT():
+            return tuple(range(flow.players[-1]))
+        case _:
+            pass
+    flow.wrong("R248", f"`{node.name}` does not list its values", node.type.span, "for example `30 or 45`, `yes or no`, or a kind", None)
+    return (0,)
+
+
+def _places(flow: Flow, names: Names) -> None:
+    for symbol in list(names.symbols.values()):
+        if isinstance(symbol.node, nodes.Place):
+            scope = Scope(symbol.module)
+            if symbol.per_player:
+                scope = Scope(symbol.module, you=core.Var(core.Variable("you", PLAYER), type=PLAYER))
+            flow.places[symbol.name] = flow.place(symbol.node, symbol.per_player, scope)
+    for place in flow.places.values():
+        if place.word == "counter" and place.high is not None and not place.stops_high:
+            flow.problems.add(
+                "R250", f"`{place.name}` has an end, but does not say what happens beyond it",
+                name_span(names.symbols[place.name].node, place.name), "add `, stops at ...`, or leave the upper end open",
+            )  # fmt: skip
+
+
+def _piece_counts(flow: Flow, names: Names) -> None:
+    for symbol in names.symbols.values():
+        if isinstance(symbol.node, nodes.Pieces) and symbol.node.count is not None:
+            count = flow.number(symbol.node.count, Scope(symbol.module), "how many there are")
+            old = flow.world.pieces[symbol.name]
+            flow.world.pieces[symbol.name] = core.Pieces(old.name, old.per_player, {}, (((), 1),), count, old.span, old.source)
+
+
+def _ranking(flow: Flow, node: nodes.Ranking, scope: Scope) -> core.Ranking:
+    var = core.Variable("it", PLAYER)
+    items = flow.measures(node.measures, var, scope, ("shared", "by_seat"))
+    words = tuple(e.span.text for _, e in node.measures.items)
+    named = tuple((sign, e, w) for (sign, e), w in zip(items, words, strict=True))
+    return core.Ranking(var, named, node.measures.ties.name == "shared", node.span)
+
+
+def _definitions(flow: Flow, names: Names) -> None:
+    """What nobody calls is checked all the same, as far as its types are its own."""
+    for made in list(names.definitions.values()):
+        for d in made:
+            if not d.is_verb and flow._is_function(d):
+                flow.function(d, Scope(d.module), d.node.span)
+            elif d.is_verb and not d.node.signature.params and not d.node.signature.args and id(d.node) not in names.used:
+                you = core.Var(core.Variable("you", PLAYER), type=PLAYER)
+                flow.expand_verb(d, (), (), Scope(d.module, you=you), d.node)
+
+
+def _unused(names: Names, problems: Problems) -> None:
+    library = {m.name for m in names.modules if m.header and m.header.word == "library"}
+    example_words: set[str] = set()
+    for example, _ in names.examples:
+        for line in example.lines:
+            if isinstance(line, nodes.ExState):
+                example_words.add(line.target.name)
+    shown = names.header.word == "game"
+    for symbol in names.symbols.values():
+        if symbol.module.name in library or id(symbol.node) in names.used or not shown:
+            continue
+        what = {"kind": "kind", "pieces": "pieces", "table": "table", "place": "place", "option": "option"}[symbol.sort]
+        if symbol.sort in ("table", "place", "option", "kind", "pieces"):
+            problems.add(
+                "R110", f"{what} `{symbol.name}` is never used", name_span(symbol.node, symbol.name),
+                "use it in a rule, or leave it out", is_error=False,
+            )  # fmt: skip
+    for made in names.definitions.values():
+        for d in made:
+            if d.module.name not in library and id(d.node) not in names.used and d.name not in example_words and shown and d.original is None:
+                problems.add(
+                    "R110", f"`{d.name}` is defined and never used", name_span(d.node, d.name), "use it in a rule, or leave it out", is_error=False
+                )
+
+
+__all__ = ["check", "BOOL", "ERROR"]

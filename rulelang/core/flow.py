@@ -1,0 +1,610 @@
+"""Surface statements to core statements: verbs expanded, hooks of layers put in their places, threads marked."""
+
+from collections.abc import Callable, Iterable
+
+from attrs import define, evolve, field
+
+from rulelang.core import nodes as core
+from rulelang.core.scope import Bound, PlaceArg, Scope
+from rulelang.core.threads import judge
+from rulelang.core.types import BOOL, ERROR, NUMBER, BoolT, ErrorT, KindT, MaybeT, NumberT, PieceT, PlayerT, SetT, Type, fits, plain
+from rulelang.core.values import Values
+from rulelang.diagnostics import near
+from rulelang.names.table import Definition, Hooked, Hooks
+from rulelang.source import Span
+from rulelang.surface import nodes
+
+Body = tuple[core.Statement, ...]
+
+
+@define(eq=False)
+class Flow(Values):
+    """Elaborates statements.  A block is worked through line by line, each `let` adding to the scope of the next."""
+
+    counts: range = field(default=range(2, 7))
+    _local: int = 0
+
+    @property
+    def players(self) -> range:
+        return self.counts
+
+    def block(self, body: Iterable[nodes.Statement], scope: Scope) -> Body:
+        return self._block(body, scope)[0]
+
+    def _block(self, body: Iterable[nodes.Statement], scope: Scope) -> tuple[Body, Scope]:
+        made: list[core.Statement] = []
+        ended = False
+        for statement in body:
+            if ended:
+                self.wrong("R320", "this line is never reached", statement.span, "the line above it ends the block", scope)
+                break
+            statements, scope = self.statement(statement, scope)
+            made.extend(statements)
+            ended = bool(made) and isinstance(made[-1], core.End)
+        return tuple(made), scope
+
+    def statement(self, s: nodes.Statement, scope: Scope) -> tuple[list[core.Statement], Scope]:
+        match s:
+            case nodes.Phrase():
+                return self._phrase(s, scope), scope
+            case nodes.Let():
+                return self._let(s, scope)
+            case nodes.Place():
+                return self._local_place(s, scope)
+            case nodes.Step():
+                return self._step(s, scope)
+            case nodes.Repeat():
+                return self._repeat(s, scope), scope
+            case nodes.If():
+                test = self.boolean(s.test, scope)
+                branch = core.Branch(test, self.block(s.body, scope), self.block(s.otherwise, scope), origin=scope.origin(s))
+                return [branch], scope
+            case nodes.Together():
+                return self._together(s, scope), scope
+            case nodes.InTurn():
+                return self._in_turn(s, scope), scope
+            case nodes.Choose():
+                return self._choose(s, scope), scope
+            case nodes.End():
+                return self._end(s, scope), scope
+            case nodes.Needs():
+                return [core.Need(self.boolean(s.test, scope), origin=scope.origin(s))], scope
+            case nodes.Give():
+                self.wrong("R227", "`give` stands in a definition of a value", s.span, "a verb changes something; a value is written with `define`", scope)
+                return [], scope
+
+    # ------------------------------------------------------------ phrases
+
+    def _phrase(self, s: nodes.Phrase, scope: Scope) -> list[core.Statement]:
+        match s.verb:
+            case "raise" | "lower":
+                return self._change(s, scope)
+            case "set":
+                return self._set(s, scope)
+            case "move":
+                return self._move(s, scope)
+            case "shuffle":
+                return self._shuffle(s, scope)
+            case "original" if scope.original is not None and s.item is None and not s.args:
+                made: list[core.Statement] = scope.original(scope)
+                return made
+        return self._call(s, scope)
+
+    def _words(self, s: nodes.Phrase, scope: Scope, allowed: tuple[str, ...], form: str) -> dict[str, nodes.Expr] | None:
+        said = {a.word: a for a in s.args}
+        bad = [a for a in s.args if a.word not in allowed or a.is_label]
+        if bad:
+            self.wrong("R234", f"`{s.verb}` has no `{bad[0].word}`", bad[0].span, f"it is written `{form}`", scope)
+            return None
+        if s.item is None:
+            self.wrong("R230", f"`{s.verb}` what?", s.span, f"it is written `{form}`", scope)
+            return None
+        return {word: a.value for word, a in said.items()}
+
+    def _change(self, s: nodes.Phrase, scope: Scope) -> list[core.Statement]:
+        words = self._words(s, scope, ("by",), f"{s.verb} COUNTER by NUMBER")
+        if words is None or s.item is None:
+            return []
+        if "by" not in words:
+            self.wrong("R230", f"`{s.verb}` by how much?", s.span, f"add `by 1`: `{s.verb} COUNTER by NUMBER`", scope)
+            return []
+        ref = self.place_ref(s.item, scope, "a counter")
+        amount = self.number(words["by"], scope, "the amount")
+        if ref is None:
+            return []
+        if ref.place.word != "counter":
+            self.wrong("R237", f"`{ref.place.name}` is a {ref.place.word}, not a counter", s.item.span, "only a counter is raised and lowered; a status is `set`, pieces are moved", scope)
+            return []
+        return [core.Change(ref, amount, 1 if s.verb == "raise" else -1, origin=scope.origin(s))]
+
+    def _set(self, s: nodes.Phrase, scope: Scope) -> list[core.Statement]:
+        words = self._words(s, scope, ("to",), "set STATUS to VALUE")
+        if words is None or s.item is None:
+            return []
+        if "to" not in words:
+            self.wrong("R230", "`set` to what?", s.span, "it is written `set STATUS to VALUE`", scope)
+            return []
+        ref = self.place_ref(s.item, scope, "a status or counter")
+        if ref is None:
+            return []
+        if ref.place.holds_pieces:
+            self.wrong("R237", f"`{ref.place.name}` holds pieces: they are moved, not set", s.item.span, "use `move ... to ...`", scope)
+            return []
+        value = self.want(self.value(words["to"], scope, ref.place.type), ref.place.type, words["to"].span, f"`{ref.place.name}`", scope)
+        return [core.SetTo(ref, value, origin=scope.origin(s))]
+
+    def _move(self, s: nodes.Phrase, scope: Scope) -> list[core.Statement]:
+        words = self._words(s, scope, ("from", "to", "under"), "move PIECES from PLACE to PLACE")
+        if words is None or s.item is None:
+            return []
+        if ("to" in words) == ("under" in words):
+            self.wrong("R230", "`move` to where?", s.span, "say `to PLACE`, or `under PILE` for below it", scope)
+            return []
+        under = "under" in words
+        goal = self.place_ref(words["under" if under else "to"], scope)
+        source = self.place_ref(words["from"], scope) if "from" in words else None
+        if goal is None or ("from" in words and source is None):
+            return []
+        origin = scope.origin(s)
+        what = self.value(s.item, scope)
+        if isinstance(what.type, ErrorT):
+            return []
+        if isinstance(what.type, MaybeT) and isinstance(what.type.item, PieceT) and isinstance(what, core.Read):
+            what = evolve(what, type=SetT(what.type.item))
+        if isinstance(plain(what.type), NumberT):
+            if source is None:
+                self.wrong("R230", "`move` so many from where?", s.span, "say `from PLACE`", scope)
+                return []
+            if source.place.word == "counter" and goal.place.word == "counter":
+                return [core.Change(source, what, -1, origin=origin), core.Change(goal, what, 1, origin=origin)]
+            if not self._holds(source, s, scope) or not self._holds(goal, s, scope):
+                return []
+            self._check_kinds(source.place.type, goal, s, scope)
+            if source.place.word == "zone" and not self._alike(source.place):
+                self.wrong("R238", f"the pieces in `{source.place.name}` differ: which ones?", s.item.span, "let somebody `choose` them, or take the top of a pile", scope)
+            return [core.MoveCount(what, source, goal, under, origin=origin)]
+        item = what.type.item if isinstance(what.type, SetT) else plain(what.type)
+        if not isinstance(item, PieceT):
+            self.wrong("R239", f"{what.type} cannot be moved", s.item.span, "pieces are moved; a counter is raised or lowered, a status is set", scope)
+            return []
+        source = source or what.source
+        if source is None:
+            self.wrong("R240", "where do these pieces come from?", s.item.span, "say `move ... from PLACE to ...`", scope)
+            return []
+        if not self._holds(source, s, scope) or not self._holds(goal, s, scope):
+            return []
+        self._check_kinds(what.type, goal, s, scope)
+        if under and goal.place.word != "pile":
+            self.wrong("R213", f"`{goal.place.name}` is a {goal.place.word}: it has no below", s.span, "only a pile has an order; say `to`", scope)
+        return [core.MovePieces(what, source, goal, under, origin=origin)]
+
+    def _alike(self, place: core.Place) -> bool:
+        item = plain(place.type.item if isinstance(place.type, SetT) else place.type)
+        kinds = item.kinds if isinstance(item, PieceT) else frozenset()
+        return len(kinds) == 1 and all(len(self.world.pieces[k].rows) <= 1 for k in kinds if k in self.world.pieces)
+
+    def _holds(self, ref: core.PlaceRef, s: nodes.Phrase, scope: Scope) -> bool:
+        if not ref.place.holds_pieces:
+            self.wrong("R239", f"`{ref.place.name}` is a {ref.place.word}: it holds no pieces", ref.span, "pieces lie in zones, piles and slots", scope)
+            return False
+        return True
+
+    def _check_kinds(self, found: Type, goal: core.PlaceRef, s: nodes.Phrase, scope: Scope) -> None:
+        item = plain(found.item if isinstance(found, SetT) else found)
+        wanted = plain(goal.place.type.item if isinstance(goal.place.type, SetT) else goal.place.type)
+        if isinstance(item, PieceT) and isinstance(wanted, PieceT) and not fits(item, wanted):
+            self.wrong("R210", f"`{goal.place.name}` holds {wanted}, this is {item}", s.span, "move it to a place for such pieces", scope)
+
+    def _shuffle(self, s: nodes.Phrase, scope: Scope) -> list[core.Statement]:
+        if self._words(s, scope, (), "shuffle PILE") is None or s.item is None:
+            return []
+        ref = self.place_ref(s.item, scope, "a pile")
+        if ref is None:
+            return []
+        if ref.place.word != "pile":
+            self.wrong("R213", f"`{ref.place.name}` is a {ref.place.word}: it has no order", s.item.span, "only a pile is shuffled", scope)
+            return []
+        return [core.Shuffle(ref, origin=scope.origin(s))]
+
+    def _call(self, s: nodes.Phrase, scope: Scope) -> list[core.Statement]:
+        item = (s.item,) if s.item is not None else ()
+        d = self.find(s.verb, "object" if item else "bare", item, s.args, scope, s.span, True)
+        if d is None or not isinstance(d.node, nodes.Verb):
+            return []
+        return self.expand_verb(d, item, s.args, scope, s)
+
+    def expand_verb(
+        self, d: Definition, item: tuple[nodes.Expr, ...], args: tuple[nodes.Arg, ...], scope: Scope, s: nodes.Node
+    ) -> list[core.Statement]:
+        if d in self.expanding:
+            chain = " -> ".join(x.name for x in [*self.expanding[self.expanding.index(d) :], d])
+            self.wrong("R222", f"`{d.name}` calls itself: {chain}", s.span, "a verb may not come back to itself; use `repeat`", scope)
+            return []
+        if not self.count_expansion(s.span, scope):
+            return []
+        you, nested = scope.you, scope.nested
+        if d.per_player:
+            if scope.you is None:
+                self.wrong("R302", f"`{d.name}` is a player's: whose?", s.span, "call it in a player's block", scope)
+                return []
+            you, nested = self.implied_owner(d.name, s.span, scope), False
+        assert isinstance(d.node, nodes.Verb)
+        layer = d.module.name if d.module in self.names.layers else scope.layer
+        own = Scope(
+            d.module, you=you, nested=nested, path=(*scope.path, d.name), heading=d.node.heading or scope.heading,
+            mark=s.mark or d.node.mark or scope.mark, layer=layer, calls=(*scope.calls, s.span),
+            outer_targets=scope.outer_targets | frozenset(scope.targets),
+        )  # fmt: skip
+        self.expanding.append(d)
+        inner, lets = self.bind_params(d, item, args, own, scope, s.span)
+        origin = scope.origin(s)
+        made: list[core.Statement] = [core.Bind(var, value, origin=origin) for var, value in lets]
+        made.extend(self._verb_body(d, inner, origin))
+        self.expanding.pop()
+        return made
+
+    def _verb_body(self, d: Definition, scope: Scope, origin: core.Origin) -> list[core.Statement]:
+        assert isinstance(d.node, nodes.Verb)
+        node, original = d.node, d.original
+        if original is not None:
+            scope = evolve(scope, original=lambda at: self._verb_body(original, evolve(at, module=original.module, original=None), origin))
+        target = core.Target(d.name)
+        inner = evolve(scope, targets={d.name: target})
+        return self.labelled(node, inner, lambda at: self._block(node.body, at), target, origin, False)
+
+    # ------------------------------------------------------------ labels and hooks
+
+    def labelled(
+        self, node: nodes.Node, scope: Scope, body: Callable[[Scope], tuple[Body, Scope]], target: core.Target, origin: core.Origin, is_step: bool
+    ) -> list[core.Statement]:
+        """before, body or its replacement, after: `after` happens however the body ended."""
+        hooks = self.names.hooks.get(id(node), Hooks())
+        made: list[core.Statement] = []
+        for hook in hooks.before:
+            made.extend(self._hooked(hook, scope))
+        path = ".".join(scope.path)
+        last = scope
+        if hooks.replace is not None:
+            replaced = evolve(self._hook_scope(hooks.replace, scope), original=lambda at: list(body(evolve(scope, names={**scope.names, **at.names}))[0]))
+            statements = self.block(hooks.replace.body, replaced)
+        else:
+            statements, last = body(scope)
+        made.append(core.Block(target, path, statements, is_step, origin=origin))
+        for hook in hooks.after:
+            made.extend(self._hooked(hook, evolve(scope, names=last.names)))
+        return made
+
+    def _hook_scope(self, hook: Hooked, scope: Scope) -> Scope:
+        return evolve(scope, module=hook.module, layer=hook.module.name)
+
+    def _hooked(self, hook: Hooked, scope: Scope) -> Body:
+        return self.block(hook.body, self._hook_scope(hook, scope))
+
+    def _step(self, s: nodes.Step, scope: Scope) -> tuple[list[core.Statement], Scope]:
+        target = core.Target(s.label)
+        inner = evolve(
+            scope, targets={**scope.targets, s.label: target}, path=(*scope.path, s.label),
+            heading=s.heading or scope.heading, mark=s.mark or scope.mark,
+        )  # fmt: skip
+        return self.labelled(s, inner, lambda at: self._block(s.body, at), target, inner.origin(s), True), scope
+
+    def _repeat(self, s: nodes.Repeat, scope: Scope) -> list[core.Statement]:
+        times = None if s.times is None else self.number(s.times, scope, "how often")
+        if s.label is None:
+            count = core.Variable("times", NumberT(0, None))
+            target = core.Target("")
+            body = self.block(s.body, scope)
+            return [core.Loop(target, ".".join(scope.path), count, times, body, origin=scope.origin(s))]
+        is_global = not scope.calls and not scope.outer_targets and len(self.names.label(s.label)) == 1
+        count = self.loop_count(s.label) if is_global else core.Variable(s.label, NumberT(0, None))
+        target = core.Target(s.label)
+        inner = evolve(
+            scope, targets={**scope.targets, s.label: target}, path=(*scope.path, s.label),
+            heading=s.heading or scope.heading, mark=s.mark or scope.mark,
+        )  # fmt: skip
+        if not is_global:
+            inner = inner.bind(s.label, Bound(core.Var(count, type=count.type, span=s.span)))
+        origin = inner.origin(s)
+        label = s.label
+
+        def loop(at: Scope) -> tuple[Body, Scope]:
+            made = self.block(s.body, at)
+            return (core.Loop(target, ".".join(inner.path), count, times, made, origin=origin),), at
+
+        if times is None and not _ends(s.body, label):
+            self.wrong("R321", f"`{label}` never ends", s.span, f"add `end {label} when ...` where the question is asked", inner)
+        return self.labelled(s, inner, loop, core.Target(""), origin, False)
+
+    # ------------------------------------------------------------ let, places, end
+
+    def _let(self, s: nodes.Let, scope: Scope) -> tuple[list[core.Statement], Scope]:
+        self.fresh(s.name, s.span, scope)
+        origin = scope.origin(s)
+        if s.random:
+            assert isinstance(s.value, nodes.Those)
+            base = self.those(s.value, scope)
+            item = base.type.item if isinstance(base.type, SetT) else ERROR
+            var = core.Variable(s.name, item, base.source)
+            made: core.Statement = core.BindRandom(var, base, origin=origin)
+        else:
+            value = self.value(s.value, scope)
+            var = core.Variable(s.name, value.type, value.source)
+            made = core.Bind(var, value, origin=origin)
+        bound = core.Var(var, type=var.type, span=s.span, source=var.source)
+        return [made], scope.bind(s.name, Bound(bound))
+
+    def _local_place(self, s: nodes.Place, scope: Scope) -> tuple[list[core.Statement], Scope]:
+        self.fresh(s.name, s.span, scope)
+        if s.word not in ("counter", "status"):
+            self.wrong("R241", f"a {s.word} inside a body", s.span, "pieces need a place that everybody knows: declare it at the left margin", scope)
+            return [], scope
+        if s.visibility:
+            self.wrong("R242", "a place inside a body is seen by nobody", s.span, f"leave out `{s.visibility[0]}`", scope)
+        place = self.place(s, False, scope, local=True)
+        ref = core.PlaceRef(place, None, (), s.span)
+        start = place.starts_at or core.Const(0, type=place.type)
+        return [core.SetTo(ref, start, origin=scope.origin(s))], scope.bind(s.name, PlaceArg(ref))
+
+    def place(self, s: nodes.Place, per_player: bool, scope: Scope, local: bool = False) -> core.Place:
+        """A declared place with its type, bounds, overflow rules and start."""
+        keys = tuple(self.world.type_of(k) for k in s.keys)
+        for k, written in zip(keys, s.keys, strict=True):
+            if self.world.size(k) is None and not isinstance(k, PlayerT | ErrorT):
+                self.wrong("R202", f"the key of `{s.name}` must be a kind, players or a range", written.span, "for example `booths(City)`", scope)
+        item = self._place_type(s, scope)
+        low = high = None
+        stops_low = stops_high = False
+        if s.word == "counter":
+            low, high, stops_low, stops_high = self._bounds(s, scope)
+            item = NumberT(low.value if isinstance(low, core.Const) else None, high.value if isinstance(high, core.Const) else None)
+        elif s.stops_at:
+            self.wrong("R243", f"a {s.word} does not stop", s.span, "`stops at` belongs to a counter", scope)
+        start = None if s.starts_at is None else self.want(self.value(s.starts_at, scope, item), item, s.starts_at.span, f"the start of `{s.name}`", scope)
+        if s.word == "status" and start is None and not isinstance(item, ErrorT):
+            if isinstance(item, MaybeT):
+                start = core.Const(-1, type=item)
+            elif not isinstance(item, SetT):
+                self.wrong("R244", f"`{s.name}` does not say how it starts", s.span, "add `, starts at ...`", scope)
+        if s.starts_with is not None:
+            self.names.used.add(id(self.names.symbols[s.starts_with].node) if s.starts_with in self.names.symbols else 0)
+            if s.starts_with not in self.world.pieces:
+                self.wrong("R103", f"unknown pieces `{s.starts_with}`", s.span, near(s.starts_with, self.world.pieces) or "declare them with `pieces`", scope)
+            elif self.world.pieces[s.starts_with].per_player and not per_player:
+                self.wrong("R245", f"`{s.starts_with}` belong to the players", s.span, f"put `{s.name}` under `each player` too", scope)
+            elif per_player and not self.world.pieces[s.starts_with].per_player:
+                self.wrong("R245", f"`{s.starts_with}` exist once, `{s.name}` once for each player", s.span, f"put `pieces {s.starts_with}` under `each player`", scope)
+        seen = [v for v in s.visibility if v != "counted"]
+        if not local and len(seen) != 1:
+            self.wrong("R246", f"`{s.name}` does not say who sees it" if not seen else f"`{s.name}` is {' and '.join(seen)}", s.span, "say public, private (its owner) or hidden (nobody)", scope)
+        if seen[:1] == ["private"] and not per_player:
+            self.wrong("R246", f"`{s.name}` is private, but belongs to nobody", s.span, "put it under `each player`, or say hidden", scope)
+        return core.Place(
+            s.name, s.word, per_player, keys, item, low, high, stops_low, stops_high,
+            "local" if local else (seen[0] if seen else "public"), "counted" in s.visibility, start, s.starts_with, s.span, s.mark,
+        )  # fmt: skip
+
+    def _place_type(self, s: nodes.Place, scope: Scope) -> Type:
+        if s.word == "counter":
+            if not isinstance(s.type.parts[0], nodes.Range) and s.type.parts != ("number",):
+                self.wrong("R201", "a counter counts: it is a range, or number", s.type.span, "for example `counter wares: 0..15`", scope)
+            return NUMBER
+        t = self.world.type_of(s.type)
+        if s.word == "status":
+            return t
+        if not isinstance(plain(t), PieceT | ErrorT):
+            self.wrong("R201", f"a {s.word} holds pieces, not {t}", s.type.span, "for a value use `status` or `counter`", scope)
+            return ERROR
+        return MaybeT(t) if s.word == "slot" else SetT(t, s.word == "pile")
+
+    def _bounds(self, s: nodes.Place, scope: Scope) -> tuple[core.Expr | None, core.Expr | None, bool, bool]:
+        part = s.type.parts[0]
+        if not isinstance(part, nodes.Range):
+            return None, None, False, False
+        low = self.number(part.low, scope)
+        high = None if part.high is None else self.number(part.high, scope)
+        stops = [self.number(x, scope) for x in s.stops_at]
+        at_low = any(x == low for x in stops)
+        at_high = any(x == high for x in stops)
+        for x, written in zip(stops, s.stops_at, strict=True):
+            if x not in (low, high) and not isinstance(x.type, ErrorT):
+                self.wrong("R243", f"`{s.name}` stops at {written.span.text}, which is no end of its range", written.span, "stop at the first or the last number of the range", scope)
+        return low, high, at_low, at_high
+
+    def _end(self, s: nodes.End, scope: Scope) -> list[core.Statement]:
+        target = scope.targets.get(s.label)
+        if target is None:
+            if s.label in scope.outer_targets:
+                self.wrong("R310", f"`end {s.label}` would end what goes on around it, from inside", s.span, "a verb ends only itself, and a thread of `together` only itself", scope)
+            else:
+                self.wrong("R311", f"`{s.label}` is no loop or step around this line", s.span, near(s.label, scope.targets) or "name a `repeat`, `step` or `verb` that encloses it", scope)
+            return []
+        end = core.End(target, origin=scope.origin(s))
+        if s.when is None:
+            return [end]
+        return [core.Branch(self.boolean(s.when, scope), (end,), (), origin=scope.origin(s))]
+
+    # ------------------------------------------------------------ loops over things
+
+    def _element(self, those: nodes.Those, scope: Scope, body: bool) -> tuple[core.Expr, core.Variable, Scope]:
+        base = self.those(those, scope)
+        item = base.type.item if isinstance(base.type, SetT) else ERROR
+        name = those.var if those.var != "player" else None
+        var = core.Variable(name or "you", item, base.source)
+        made = core.Var(var, type=item, span=those.span, source=base.source)
+        inner = scope
+        if name is not None:
+            self.fresh(name, those.span, scope)
+            inner = inner.bind(name, Bound(made))
+        if isinstance(plain(item), PlayerT):
+            if scope.you is None:
+                inner = evolve(inner, you=made)
+            else:
+                if name is None:
+                    self.wrong("R303", "a loop over players inside a player's block needs a name", those.span, "say `each rival in opponents`, and `goods of rival`", scope)
+                inner = evolve(inner, nested=True)
+        elif name is None and not isinstance(item, ErrorT):
+            self.wrong("R304", "what is each of them called?", those.span, "say `each c in ...`", scope)
+        return base, var, inner
+
+    def _together(self, s: nodes.Together, scope: Scope) -> list[core.Statement]:
+        base, var, inner = self._element(s.those, scope, True)
+        inner = evolve(inner, targets={}, outer_targets=inner.outer_targets | frozenset(inner.targets), mark=s.mark or inner.mark)
+        body = self.block(s.body, inner)
+        made = core.Together(var, base, body, False, False, origin=scope.origin(s))
+        return [judge(made, self.problems, scope.heading)]
+
+    def _in_turn(self, s: nodes.InTurn, scope: Scope) -> list[core.Statement]:
+        base, var, inner = self._element(s.those, scope, True)
+        order = None
+        if s.order is not None:
+            about = core.Variable("it", var.type)
+            order = core.Order(about, self.measures(s.order, about, scope, ("by_seat",)))
+        ordered = isinstance(base.type, SetT) and base.type.ordered
+        if order is None and isinstance(plain(var.type), PlayerT) and not ordered:
+            self.wrong("R305", "in turn, but from whom?", s.those.span, "say `starting with ...`, or `, by most ..., ties by_seat`", scope)
+        inner = evolve(inner, mark=s.mark or inner.mark)
+        return [core.ForEach(var, base, order, self.block(s.body, inner), origin=scope.origin(s))]
+
+    def measures(self, m: nodes.Measures, about: core.Variable, scope: Scope, ties: tuple[str, ...]) -> tuple[tuple[int, core.Expr], ...]:
+        if m.ties.name not in ties:
+            self.wrong("R232", f"ties `{m.ties.name}`?", m.ties.span, "one of: " + ", ".join(ties), scope)
+        inner = scope.about(core.Var(about, type=about.type, span=m.span), about.type)
+        return tuple((1 if best == "most" else -1, self.number(e, inner, "what is compared")) for best, e in m.items)
+
+    # ------------------------------------------------------------ decisions
+
+    def _choose(self, s: nodes.Choose, scope: Scope) -> list[core.Statement]:
+        player = self._chooser(s, scope)
+        if player is None:
+            return []
+        label = s.choices[0].name if s.optional else scope.path[-1] if scope.path else "choice"
+        assert label is not None
+        path = ".".join((*scope.path, label) if s.optional else scope.path)
+        origin = scope.origin(s)
+        choices = [self._choice(c, label, scope, False) for c in s.choices]
+        for window in s.windows:
+            if window not in self.names.windows:
+                self.wrong("R127", f"no options `during {window}`", s.span, near(window, self.names.windows) or f"write a block `during {window}`", scope)
+            for c, module in self.names.windows.get(window, []):
+                outside = evolve(scope, module=module, names={}, candidates=(), layer=module.name if module in self.names.layers else "", mark=c.mark)
+                if id(c) not in {id(x) for x in s.choices}:
+                    choices.append(self._choice(c, label, outside, True))
+        if s.optional:
+            choices.append(core.Choice("no", path + ".no", None, (), None, (), False, origin))
+        seen: set[str] = set()
+        for c in choices:
+            if c.name in seen:
+                self.wrong("R101", f"two options are called `{c.name}`", c.origin.span, "options of one decision have different names", scope)
+            seen.add(c.name)
+        return [core.Decide(label, path, player, tuple(choices), origin=origin)]
+
+    def _chooser(self, s: nodes.Choose, scope: Scope) -> core.Expr | None:
+        if s.chooser is None:
+            if scope.you is None:
+                self.wrong("R302", "who chooses?", s.span, "put it into a player's block: `together each player`, `in turn each player`", scope)
+            elif scope.nested:
+                self.wrong("R301", "who chooses?", s.span, "two players are in view: say `rival chooses ...`, or do it outside of the inner loop", scope)
+            return scope.you
+        found = self.value(s.chooser, scope)
+        if not isinstance(plain(found.type), PlayerT):
+            if not isinstance(found.type, ErrorT):
+                self.wrong("R210", f"only players choose, `{s.chooser.name}` is {found.type}", s.chooser.span, "name a player", scope)
+            return None
+        return found
+
+    def _choice(self, c: nodes.Choice, label: str, scope: Scope, again: bool) -> core.Choice:
+        name = c.name or label
+        path = (*scope.path, c.name) if c.name else scope.path
+        inner = evolve(scope, path=path, mark=c.mark or scope.mark, heading=scope.heading)
+        picks = []
+        for p in c.picks:
+            made, inner = self._pick(p, inner)
+            picks.append(made)
+        hooks = self.names.hooks.get(id(c), Hooks()) if c.name else Hooks()
+        tests = [self.boolean(c.only_if, evolve(inner, names=scope.names) if c.picks else inner)] if c.only_if is not None else []
+        for e, module in hooks.offers:
+            tests.append(self.boolean(e, evolve(scope, module=module, layer=module.name)))
+        guard = None if not tests else tests[0] if len(tests) == 1 else core.All(tuple(tests), type=BOOL)
+        body: list[core.Statement] = []
+        for hook in hooks.before:
+            body.extend(self._hooked(hook, inner))
+        last = inner
+        if hooks.replace is not None:
+            at = evolve(self._hook_scope(hooks.replace, inner), original=lambda now: list(self.block(c.body, evolve(inner, names={**inner.names, **now.names}))))
+            body.extend(self.block(hooks.replace.body, at))
+        else:
+            statements, last = self._block(c.body, inner)
+            body.extend(statements)
+        for hook in hooks.after:
+            body.extend(self._hooked(hook, evolve(inner, names=last.names)))
+        return core.Choice(name, ".".join(path), c.text, tuple(picks), guard, tuple(body), again, inner.origin(c))
+
+    def _pick(self, p: nodes.Pick, scope: Scope) -> tuple[core.Pick, Scope]:
+        base, var, inner = self._candidate(p.those, scope)
+        item = base.type.item if isinstance(base.type, SetT) else ERROR
+        if p.those.such is not None:
+            test = self._such(p.those.such, inner, var)
+            base = core.Filter(var, base, test, type=base.type, span=p.those.span, source=base.source)
+        count = None if p.count is None else self.number(p.count, scope, "how many")
+        name = p.those.var or "it"
+        t: Type = item if p.quantity == "one" else SetT(item, p.ordered)
+        chosen = core.Variable(name, t, base.source)
+        bound = core.Var(chosen, type=t, span=p.span, source=base.source)
+        after = scope.bind(name, Bound(bound))
+        such_that = None if p.such_that is None else self.boolean(p.such_that, after)
+        if not isinstance(item, KindT | PlayerT | PieceT | NumberT | BoolT | ErrorT):
+            self.wrong("R247", f"nobody can choose among {base.type}", p.span, "a choice is among pieces, players, members of a kind or a range", scope)
+        made = core.Pick(p.prep, p.quantity, count, p.ordered, chosen, base, such_that, p.span)
+        return made, after
+
+    # ------------------------------------------------------------ definitions with loops
+
+    def compute(self, body: tuple[nodes.Statement, ...], scope: Scope, d: Definition) -> core.Expr:
+        """Statements over local places, then one `give`."""
+        if not isinstance(body[-1], nodes.Give) or body[-1].when is not None:
+            return self.wrong("R223", f"`{d.name}` gives nothing at its end", d.node.span, "end it with `give ...`", scope)
+        statements, after = self._block(body[:-1], scope)
+        for s in _walk(statements):
+            outside = isinstance(s, core.Change | core.SetTo) and s.place.place.visibility != "local"
+            if outside or isinstance(s, core.MovePieces | core.MoveCount | core.Shuffle | core.BindRandom | core.Decide):
+                self.wrong("R228", f"`{d.name}` is a value: it changes nothing outside", s.origin.span, "what changes something is a `verb`", scope)
+        result = self.value(body[-1].value, after)
+        return core.Compute(statements, result, type=result.type, span=body[0].span)
+
+
+def _walk(body: Body) -> Iterable[core.Statement]:
+    for s in body:
+        yield s
+        match s:
+            case core.Branch():
+                yield from _walk(s.then)
+                yield from _walk(s.otherwise)
+            case core.Block() | core.Loop() | core.ForEach() | core.Together():
+                yield from _walk(s.body)
+            case core.Decide():
+                for c in s.choices:
+                    yield from _walk(c.body)
+
+
+def _ends(body: Iterable[nodes.Statement], label: str) -> bool:
+    """Does an `end label` stand anywhere inside?"""
+    for s in body:
+        match s:
+            case nodes.End():
+                if s.label == label:
+                    return True
+            case nodes.If():
+                if _ends(s.body, label) or _ends(s.otherwise, label):
+                    return True
+            case nodes.Step() | nodes.Repeat() | nodes.Together() | nodes.InTurn():
+                if _ends(s.body, label):
+                    return True
+            case nodes.Choose():
+                if any(_ends(c.body, label) for c in s.choices):
+                    return True
+            case _:
+                pass
+    return False
+
+
+__all__ = ["Flow", "Span"]

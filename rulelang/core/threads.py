@@ -1,0 +1,166 @@
+"""`together`: what each thread writes and reads, whether the threads can be merged, and whether one could see another.
+
+A thread may write what is its own (keyed by the loop's element) as it likes.  On what is shared it may only add:
+raise and lower a counter that does not stop, and move pieces into a zone.  Everything else would make the result
+depend on the order of the threads, and is an error: say `in turn`."""
+
+from collections.abc import Iterator
+
+from attrs import evolve, fields, frozen, has
+
+from rulelang.core import nodes as core
+from rulelang.diagnostics import Problems
+
+
+@frozen(eq=False)
+class Write:
+    ref: core.PlaceRef
+    adds: bool
+    action: core.Action
+
+
+def judge(t: core.Together, problems: Problems, heading: str) -> core.Together:
+    """Marks a `together` with what the later stages must know, and reports effects that overlap."""
+    writes = list(_writes(t.body))
+    own = {t.var}
+    for w in writes:
+        if w.ref.place.visibility == "local" and not w.ref.keys and not w.ref.place.keys:
+            if _declared_inside(w.ref.place, t.body):
+                continue
+        if not _is_own(w.ref, own) and not w.adds:
+            what = {"counter": "counter", "status": "status"}.get(w.ref.place.word, w.ref.place.word)
+            problems.add(
+                "R330", f"all players at once would change the {what} `{w.ref.place.name}`, and the order would matter",
+                w.action.origin.span, "say `in turn` and in what order, or let each change only what is their own",
+                heading=heading,
+            )  # fmt: skip
+    written = {w.ref.place for w in writes}
+    reads = list(_reads(t.body))
+    isolate = any(
+        r.place in written and not _is_own(r, own) and not (r.place.visibility == "local" and _declared_inside(r.place, t.body))
+        for r in reads
+    )
+    isolate = isolate or any(r.place in {w.ref.place for w in writes if not _is_own(w.ref, own)} for r in reads if r.place.visibility != "local")
+    asks = any(isinstance(s, core.Decide) for s in walk(t.body))
+    for s in walk(t.body):
+        if asks and isinstance(s, core.Together) and s.asks:
+            problems.add(
+                "R331", "several are asked at once inside of `together`", s.origin.span, "one of the two can be `in turn`", heading=heading
+            )
+    return evolve(t, asks=asks, isolate=isolate)
+
+
+def _is_own(ref: core.PlaceRef, own: set[core.Variable]) -> bool:
+    keys = (*ref.keys, *(() if ref.owner is None else (ref.owner,)))
+    return any(isinstance(k, core.Var) and k.var in own for k in keys)
+
+
+def _declared_inside(place: core.Place, body: tuple[core.Statement, ...]) -> bool:
+    return any(isinstance(s, core.SetTo) and s.place.place is place and s.origin.span is place.span for s in walk(body))
+
+
+def walk(body: tuple[core.Statement, ...]) -> Iterator[core.Statement]:
+    for s in body:
+        yield s
+        match s:
+            case core.Branch():
+                yield from walk(s.then)
+                yield from walk(s.otherwise)
+            case core.Block() | core.Loop() | core.ForEach() | core.Together():
+                yield from walk(s.body)
+            case core.Decide():
+                for c in s.choices:
+                    yield from walk(c.body)
+            case _:
+                pass
+
+
+def _writes(body: tuple[core.Statement, ...]) -> Iterator[Write]:
+    for s in walk(body):
+        match s:
+            case core.Change():
+                yield Write(s.place, not (s.place.place.stops_low or s.place.place.stops_high), s)
+            case core.SetTo() | core.Shuffle():
+                yield Write(s.place, False, s)
+            case core.MovePieces() | core.MoveCount():
+                yield Write(s.source, False, s)
+                yield Write(s.goal, s.goal.place.word == "zone", s)
+            case _:
+                pass
+
+
+def _reads(body: tuple[core.Statement, ...]) -> Iterator[core.PlaceRef]:
+    for s in walk(body):
+        match s:
+            case core.Change():
+                yield from refs_in(s.amount)
+                yield from _keys_in(s.place)
+            case core.SetTo():
+                yield from refs_in(s.value)
+                yield from _keys_in(s.place)
+            case core.MovePieces():
+                if not isinstance(s.what, core.Var):
+                    yield from refs_in(s.what)
+                yield from _keys_in(s.source)
+                yield from _keys_in(s.goal)
+            case core.MoveCount():
+                yield from refs_in(s.count)
+                yield s.source
+            case core.Bind():
+                yield from refs_in(s.value)
+            case core.BindRandom():
+                yield from refs_in(s.base)
+            case core.Branch() | core.Need():
+                yield from refs_in(s.test)
+            case core.Loop():
+                if s.times is not None:
+                    yield from refs_in(s.times)
+            case core.ForEach() | core.Together():
+                yield from refs_in(s.base)
+                if isinstance(s, core.ForEach) and s.order is not None:
+                    for _, e in s.order.items:
+                        yield from refs_in(e)
+            case core.Decide():
+                for c in s.choices:
+                    if c.only_if is not None:
+                        yield from refs_in(c.only_if)
+                    for p in c.picks:
+                        for e in (p.base, p.count, p.such_that):
+                            if e is not None:
+                                yield from refs_in(e)
+            case _:
+                pass
+
+
+def _keys_in(ref: core.PlaceRef) -> Iterator[core.PlaceRef]:
+    for k in (*ref.keys, *(() if ref.owner is None else (ref.owner,))):
+        yield from refs_in(k)
+
+
+def refs_in(e: object, seen: set[int] | None = None) -> Iterator[core.PlaceRef]:
+    """Every place that a value reads, through definitions too."""
+    seen = set() if seen is None else seen
+    if isinstance(e, core.PlaceRef):
+        yield e
+        yield from _keys_in(e)
+    elif isinstance(e, core.Call):
+        bound = {p: a for p, a in zip(e.function.params, e.args, strict=True) if isinstance(a, core.Var)}
+        if e.function.body is not None:
+            for r in refs_in(e.function.body, seen):
+                yield _renamed(r, bound)
+        for a in e.args:
+            yield from refs_in(a, seen)
+    elif isinstance(e, tuple):
+        for x in e:
+            yield from refs_in(x, seen)
+    elif has(type(e)) and isinstance(e, core.Value | core.Action):
+        for f in fields(type(e)):
+            if f.name not in ("span", "source", "type", "origin", "var"):
+                yield from refs_in(getattr(e, f.name), seen)
+
+
+def _renamed(ref: core.PlaceRef, bound: dict[core.Variable, core.Var]) -> core.PlaceRef:
+    def new(e: core.Expr) -> core.Expr:
+        return bound.get(e.var, e) if isinstance(e, core.Var) else e
+
+    return evolve(ref, owner=None if ref.owner is None else new(ref.owner), keys=tuple(new(k) for k in ref.keys))

@@ -1,0 +1,340 @@
+"""What there is: kinds, pieces and tables from their printed rows, all cells checked against their fields."""
+
+from itertools import product
+from math import prod
+
+from attrs import define, field
+
+from rulelang.core import nodes as core
+from rulelang.core.types import BOOL, ERROR, NONE, NUMBER, PLAYER, BoolT, ErrorT, KindT, MaybeT, NumberT, PieceT, SetT, Type, join
+from rulelang.diagnostics import Note, Problems, near
+from rulelang.names.collect import name_span
+from rulelang.names.table import Names
+from rulelang.source import Span
+from rulelang.surface import nodes
+
+NO_VALUE = -1  # how `none` looks when a match runs
+MAX_PIECES = 100_000
+MAX_CELLS = 1_000_000
+
+
+@define(eq=False)
+class World:
+    """The components of a game, and how a written type becomes a type."""
+
+    names: Names
+    problems: Problems
+    kinds: dict[str, core.Kind] = field(factory=dict)
+    pieces: dict[str, core.Pieces] = field(factory=dict)
+    tables: dict[str, core.Table] = field(factory=dict)
+
+    # ------------------------------------------------------------ types
+
+    def type_of(self, written: nodes.TypeExpr, variables: dict[str, Type] | None = None) -> Type:
+        """`Faction or none`; a capital that is no kind is a type variable of a library."""
+        found: Type | None = None
+        for part in written.parts:
+            one = self._part(part, written, variables or {})
+            made = one if found is None else join(found, one)
+            if made is None:
+                self.problems.add("R201", f"{found} and {one} do not go together", written.span, "a type is one kind, or one kind and none")
+                return ERROR
+            found = made
+        return found or ERROR
+
+    def _part(self, part: object, written: nodes.TypeExpr, variables: dict[str, Type]) -> Type:
+        match part:
+            case bool():
+                return BOOL
+            case int():
+                return NumberT(part, part)
+            case nodes.Range():
+                low, high = self.constant(part.low), self.constant(part.high) if part.high else None
+                return NumberT(low, high)
+            case nodes.SetOf():
+                return SetT(self._word(part.item, written.span, variables))
+            case nodes.Per():
+                return ERROR
+            case "yes or no":
+                return BOOL
+            case str():
+                return self._word(part, written.span, variables)
+        return ERROR
+
+    def _word(self, word: str, span: Span, variables: dict[str, Type]) -> Type:
+        if word in variables:
+            return variables[word]
+        if word == "number":
+            return NUMBER
+        if word in ("player", "players"):
+            return PLAYER
+        if word == "none":
+            return NONE
+        symbol = self.names.symbols.get(word)
+        if symbol is not None and symbol.sort == "kind":
+            self.names.used.add(id(symbol.node))
+            return KindT(word)
+        if symbol is not None and symbol.sort == "pieces":
+            self.names.used.add(id(symbol.node))
+            return PieceT(frozenset((word,)))
+        if word in self.names.members:
+            return KindT(self.names.members[word][0])
+        if word[0].isupper():
+            known = [s.name for s in self.names.symbols.values() if s.sort in ("kind", "pieces")]
+            self.problems.add("R103", f"unknown kind `{word}`", span, near(word, known) or f"declare it: `kind {word}: ...`")
+        else:
+            self.problems.add("R103", f"unknown type `{word}`", span, near(word, ["number", "player", "none", *self.names.members]) or "a type is number, a range, player, or a kind")
+        return ERROR
+
+    @staticmethod
+    def constant(expr: nodes.Expr | None) -> int | None:
+        return expr.value if isinstance(expr, nodes.Number) else None
+
+    def size(self, t: Type) -> int | None:
+        """How many values a key type has."""
+        match t:
+            case NumberT() if t.low is not None and t.high is not None:
+                return max(0, t.high - t.low + 1)
+            case KindT():
+                return len(self.kinds[t.kind].members) if t.kind in self.kinds else None
+            case BoolT():
+                return 2
+        return None
+
+    def key_names(self, t: Type) -> list[str]:
+        match t:
+            case NumberT() if t.low is not None and t.high is not None:
+                return [str(n) for n in range(t.low, t.high + 1)]
+            case KindT():
+                return list(self.kinds[t.kind].members)
+        return ["no", "yes"]
+
+    # ------------------------------------------------------------ building
+
+    def build(self) -> None:
+        symbols = list(self.names.symbols.values())
+        for symbol in symbols:
+            if isinstance(symbol.node, nodes.Kind):
+                rows = [*symbol.node.rows, *self._extra(symbol.name, "kind")]
+                members = tuple(r.name for r in rows if r.name is not None)
+                self.kinds[symbol.name] = core.Kind(symbol.name, symbol.node.is_ring, members, {}, symbol.node.span, symbol.node.source)
+                for row in rows[len(symbol.node.rows) :]:
+                    if row.name is not None:
+                        self.names.members[row.name] = (*self.names.members.get(row.name, ()), symbol.name)
+        for symbol in symbols:
+            if isinstance(symbol.node, nodes.Kind) and symbol.node.fields:
+                rows = [*symbol.node.rows, *self._extra(symbol.name, "kind")]
+                printed = self._printed(symbol.node.fields, rows)
+                self.kinds[symbol.name].fields.update(self._fields(symbol.node.fields, [p[0] for p in printed]))
+            elif isinstance(symbol.node, nodes.Pieces):
+                self._build_pieces(symbol.node, symbol.per_player)
+        for symbol in symbols:
+            if isinstance(symbol.node, nodes.Table):
+                self._build_table(symbol.node)
+
+    def _extra(self, name: str, word: str) -> list[nodes.Row]:
+        found = []
+        for extend, _module in self.names.extensions.get(name, []):
+            if extend.word == word:
+                found.extend(r for r in extend.rows if isinstance(r, nodes.Row))
+            else:
+                self.problems.add("R122", f"`{name}` is no {extend.word}", extend.span, f"write `extend {word} {name}`")
+        return found
+
+    def _build_pieces(self, node: nodes.Pieces, per_player: bool) -> None:
+        rows = [*node.rows, *self._extra(node.name, "pieces")]
+        printed = self._printed(node.fields, rows)
+        distinct: dict[tuple[int, ...], int] = {}
+        for cells, copies in printed:
+            distinct[cells] = distinct.get(cells, 0) + copies
+        if sum(distinct.values()) > MAX_PIECES:
+            self.problems.add("R005", f"more than {MAX_PIECES} pieces", node.span, "fewer copies")
+            distinct = {}
+        fields = self._fields(node.fields, list(distinct))
+        self.pieces[node.name] = core.Pieces(
+            node.name, per_player, fields, tuple(distinct.items()), None, node.span, node.source
+        )
+
+    def _widths(self, fields: tuple[nodes.Field, ...]) -> list[tuple[nodes.Field, tuple[Type, ...], Type, int]]:
+        made = []
+        for f in fields:
+            keys = tuple(self.type_of(k) for k in f.keys)
+            sizes = [self.size(k) for k in keys]
+            if any(s is None for s in sizes):
+                self.problems.add("R202", f"the keys of `{f.name}` must be kinds or ranges", f.span, "for example `symbols(Faction): 0..3`")
+                sizes = [s or 1 for s in sizes]
+            made.append((f, keys, self.type_of(f.type), prod(s or 1 for s in sizes)))
+        return made
+
+    def _printed(self, fields: tuple[nodes.Field, ...], rows: list[nodes.Row]) -> list[tuple[tuple[int, ...], int]]:
+        """Rows as cells, with `every K` and `or` spread out."""
+        widths = self._widths(fields)
+        slots = [(f, t) for f, _keys, t, width in widths for _ in range(width)]
+        made: list[tuple[tuple[int, ...], int]] = []
+        for row in rows:
+            if len(row.cells) != len(slots):
+                wanted = ", ".join(f"{f.name} ({w})" if w > 1 else f.name for f, _k, _t, w in widths)
+                self.problems.add(
+                    "R203", f"this row has {len(row.cells)} cells, the fields need {len(slots)}", row.span, f"the fields are: {wanted}"
+                )
+                continue
+            choices = [self._cell(cell, t, f) for cell, (f, t) in zip(row.cells, slots, strict=True)]
+            if prod(len(c) for c in choices) * max(1, row.copies) > MAX_PIECES or len(made) > MAX_PIECES:
+                self.problems.add("R005", f"this row stands for more than {MAX_PIECES} pieces", row.span, "write fewer alternatives")
+                continue
+            made.extend((cells, row.copies) for cells in product(*choices))
+        return made
+
+    def _fields(self, fields: tuple[nodes.Field, ...], rows: list[tuple[int, ...]]) -> dict[str, core.Field]:
+        made: dict[str, core.Field] = {}
+        at = 0
+        for f, keys, t, width in self._widths(fields):
+            if f.name in made:
+                self.problems.add("R101", f"`{f.name}` stands twice", f.span, "a field is listed once")
+            made[f.name] = core.Field(f.name, keys, t, tuple(tuple(row[at : at + width]) for row in rows))
+            at += width
+        return made
+
+    def _cell(self, cell: nodes.Cell, t: Type, f: nodes.Field) -> list[int]:
+        values: list[int] = []
+        for part in cell.parts:
+            if isinstance(part, nodes.KindName):
+                kind = self.kinds.get(part.name)
+                if kind is None or join(KindT(part.name), t) is None:
+                    self.problems.add("R203", f"`every {part.name}` does not fit `{f.name}`", cell.span, f"`{f.name}` is {t}")
+                else:
+                    values.extend(range(len(kind.members)))
+            else:
+                values.append(self.literal(part, t, cell.span, f.name))
+        return values or [0]
+
+    def literal(self, part: object, t: Type, span: Span, what: str) -> int:
+        """A printed value as the integer that stands for it."""
+        inner = t.item if isinstance(t, MaybeT) else t
+        if part == "none" and not isinstance(part, bool):
+            if not isinstance(t, MaybeT):
+                self.problems.add("R203", f"`{what}` cannot be none", span, f"`{what}` is {t}; write `... or none` in its type")
+            return NO_VALUE
+        match inner:
+            case ErrorT():
+                return 0
+            case NumberT() if isinstance(part, int) and not isinstance(part, bool):
+                if (inner.low is not None and part < inner.low) or (inner.high is not None and part > inner.high):
+                    self.problems.add("R203", f"{part} is outside of `{what}`", span, f"`{what}` is {inner}")
+                return part
+            case BoolT() if isinstance(part, bool):
+                return int(part)
+            case KindT() if isinstance(part, str):
+                members = self.kinds[inner.kind].members
+                if part in members:
+                    return members.index(part)
+                self.problems.add("R104", f"`{part}` is no {inner.kind}", span, near(part, members) or "one of: " + ", ".join(members[:12]))
+                return 0
+            case SetT() if isinstance(part, nodes.ListOf):
+                mask = 0
+                for item in part.items:
+                    raw = item.value if isinstance(item, nodes.Number | nodes.Truth) else getattr(item, "name", None)
+                    mask |= 1 << max(0, self.literal(raw, inner.item, item.span, what))
+                return mask
+        shown = part if isinstance(part, str) else span.text
+        self.problems.add("R203", f"`{shown}` does not fit `{what}`", span, f"`{what}` is {t}")
+        return 0
+
+    # ------------------------------------------------------------ tables
+
+    def _build_table(self, node: nodes.Table) -> None:
+        keys = tuple(self.type_of(p.type) for p in node.params)
+        sizes = [self.size(k) for k in keys]
+        if any(s is None for s in sizes):
+            self.problems.add("R202", f"the keys of `{node.name}` must be finite", node.span, "a range such as 2..6, or a kind")
+            return
+        dims = [s or 0 for s in sizes]
+        total = prod(dims)
+        if total > MAX_CELLS:
+            self.problems.add("R005", f"a table of {total} cells", node.span, "fewer keys")
+            return
+        rows = list(node.rows)
+        for extend, _module in self.names.extensions.get(node.name, []):
+            rows.extend(r for r in extend.rows if isinstance(r, nodes.TableRow))
+        value_type = self._table_type(rows)
+        filled: dict[int, tuple[int, nodes.TableRow]] = {}
+        for row in rows:
+            if len(row.keys) != len(keys):
+                self.problems.add("R203", f"this row has {len(row.keys)} keys, the table has {len(keys)}", row.span, "one key for each column")
+                continue
+            value = self._table_value(row.value, value_type, node.name)
+            for cell in product(*(self._key(k, t, row, node.name) for k, t in zip(row.keys, keys, strict=True))):
+                at = 0
+                for one, dim in zip(cell, dims, strict=True):
+                    at = at * dim + one
+                if at in filled:
+                    shown = ", ".join(self.key_names(t)[c] for t, c in zip(keys, cell, strict=True))
+                    self.problems.add(
+                        "R205", f"`{node.name}` has two values for {shown}", row.span, "one row for each key",
+                        notes=[Note(filled[at][1].span, "the other row")],
+                    )
+                filled[at] = (value, row)
+        holes = [i for i in range(total) if i not in filled]
+        if holes:
+            shown = []
+            for at in holes[:6]:
+                cell_names = []
+                for t, dim in zip(reversed(keys), reversed(dims), strict=True):
+                    cell_names.insert(0, self.key_names(t)[at % dim])
+                    at //= dim
+                shown.append(", ".join(cell_names))
+            self.problems.add(
+                "R204", f"`{node.name}` has no value for {'; '.join(shown)}{' ...' if len(holes) > 6 else ''}",
+                name_span(node, node.name), "add a row for it, or narrow the key",
+            )
+        values = tuple(filled[i][0] if i in filled else 0 for i in range(total))
+        self.tables[node.name] = core.Table(node.name, keys, value_type, values, node.span, node.source)
+
+    def _key(self, key: object, t: Type, row: nodes.TableRow, table: str) -> range | list[int]:
+        if isinstance(key, tuple) and isinstance(t, NumberT):
+            low, high = key[0], key[1] if key[1] is not None else t.high
+            assert t.low is not None and t.high is not None and high is not None
+            if low < t.low or high > t.high:
+                self.problems.add("R203", f"{low}..{high} is outside of the key of `{table}`", row.span, f"the key is {t}")
+            return range(max(low, t.low) - t.low, min(high, t.high) - t.low + 1)
+        value = self.literal(key, t, row.span, f"the key of {table}")
+        low = t.low or 0 if isinstance(t, NumberT) else 0
+        size = self.size(t) or 0
+        return [value - low] if 0 <= value - low < size else []
+
+    def _table_type(self, rows: list[nodes.TableRow]) -> Type:
+        found: Type | None = None
+        for row in rows:
+            one = self._literal_type(row.value)
+            made = one if found is None else join(found, one)
+            if made is None:
+                self.problems.add("R201", f"{one} beside {found}", row.value.span, "all values of a table have one type")
+                continue
+            found = made
+        return found or ERROR
+
+    def _literal_type(self, value: nodes.Expr) -> Type:
+        match value:
+            case nodes.Number():
+                return NumberT(value.value, value.value)
+            case nodes.Truth():
+                return BOOL
+            case nodes.Name(name="none"):
+                return NONE
+            case nodes.Name() if value.name in self.names.members:
+                return KindT(self.names.members[value.name][0])
+            case nodes.ListOf():
+                found: Type = ERROR
+                for item in value.items:
+                    found = self._literal_type(item)
+                return SetT(found)
+        self.problems.add("R203", f"`{value.span.text}` is no printed value", value.span, "a number, a member of a kind, yes, no, none, or a list")
+        return ERROR
+
+    def _table_value(self, value: nodes.Expr, t: Type, table: str) -> int:
+        raw = value.value if isinstance(value, nodes.Number | nodes.Truth) else value if isinstance(value, nodes.ListOf) else getattr(value, "name", None)
+        if isinstance(t, ErrorT):
+            return 0
+        if isinstance(t, SetT) and isinstance(t.item, ErrorT):
+            return 0
+        return self.literal(raw, t, value.span, table)

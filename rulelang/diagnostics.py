@@ -1,0 +1,132 @@
+"""One small type for every finding, a list that collects them, and the text and JSON that people and tools read."""
+
+import unicodedata
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+from attrs import define, field, frozen
+
+from rulelang.source import Span
+
+
+@frozen
+class Note:
+    """A second place that belongs to a finding: the other declaration, the other override."""
+
+    span: Span
+    text: str
+
+
+@frozen
+class Diagnostic:
+    """What was found, where, under which heading of the rulebook, and one hint."""
+
+    code: str
+    message: str
+    span: Span
+    hint: str = ""
+    heading: str = ""
+    notes: tuple[Note, ...] = ()
+    is_error: bool = True
+
+
+@define
+class Problems:
+    """Collects findings in the order of discovery; the same finding at the same place counts once."""
+
+    found: list[Diagnostic] = field(factory=list)
+    _seen: set[tuple[str, str, int, str]] = field(factory=set)
+
+    def add(
+        self,
+        code: str,
+        message: str,
+        span: Span,
+        hint: str = "",
+        *,
+        heading: str = "",
+        notes: Iterable[Note] = (),
+        is_error: bool = True,
+    ) -> None:
+        key = (code, span.source.path, span.start, message)
+        if key not in self._seen:
+            self._seen.add(key)
+            self.found.append(Diagnostic(code, message, span, hint, heading, tuple(notes), is_error))
+
+    @property
+    def has_errors(self) -> bool:
+        return any(d.is_error for d in self.found)
+
+    def sorted(self) -> tuple[Diagnostic, ...]:
+        return tuple(sorted(self.found, key=lambda d: (d.span.source.path, d.span.start, d.code)))
+
+
+def near(word: str, words: Iterable[str]) -> str:
+    """The spelling that was probably meant, as a hint, or nothing."""
+    close = get_close_matches(word, sorted(set(words)), n=1, cutoff=0.7)
+    return f"did you mean `{close[0]}`?" if close else ""
+
+
+def printable(text: str) -> str:
+    """Text from a file as it may reach a terminal: control, bidi and format characters are shown, not obeyed."""
+    return "".join(
+        c if c == "\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") else f"\\u{ord(c):04x}"
+        for c in text
+    )
+
+
+def cell_width(text: str) -> int:
+    """How many columns of a terminal a text takes."""
+    return sum(2 if unicodedata.east_asian_width(c) in "WF" else 0 if unicodedata.combining(c) else 1 for c in text)
+
+
+def excerpt(span: Span) -> list[str]:
+    """The line of the source with a caret line below it."""
+    line = span.line
+    text = span.source.line_text(line)
+    first = span.column - 1
+    length = max(1, min(span.end, span.start + len(text) - first) - span.start)
+    shown = printable(text.expandtabs(4))
+    before = printable(text[:first].expandtabs(4))
+    marked = printable(text[first : first + length].expandtabs(4)) or " "
+    number = str(line)
+    return [
+        f"{number} | {shown}",
+        f"{' ' * len(number)} | {' ' * cell_width(before)}{'^' * max(1, cell_width(marked))}",
+    ]
+
+
+def render(diagnostic: Diagnostic) -> str:
+    """One finding as people read it."""
+    word = "error" if diagnostic.is_error else "warning"
+    lines = [f"{word}[{diagnostic.code}]: {printable(diagnostic.message)}"]
+    heading = f"   ({printable(diagnostic.heading)})" if diagnostic.heading else ""
+    if diagnostic.span.source.path:
+        lines.append(f"  {printable(str(diagnostic.span))}{heading}")
+        lines.extend(excerpt(diagnostic.span))
+    for note in diagnostic.notes:
+        lines.append(f"  {printable(str(note.span))}: {printable(note.text)}")
+        lines.extend(excerpt(note.span))
+    if diagnostic.hint:
+        lines.append(f"hint: {printable(diagnostic.hint)}")
+    return "\n".join(lines)
+
+
+def as_data(diagnostic: Diagnostic) -> dict[str, object]:
+    """One finding as tools read it."""
+    span = diagnostic.span
+    return {
+        "code": diagnostic.code,
+        "severity": "error" if diagnostic.is_error else "warning",
+        "message": diagnostic.message,
+        "file": span.source.path,
+        "line": span.line,
+        "column": span.column,
+        "length": span.end - span.start,
+        "heading": diagnostic.heading,
+        "hint": diagnostic.hint,
+        "notes": [
+            {"file": n.span.source.path, "line": n.span.line, "column": n.span.column, "text": n.text}
+            for n in diagnostic.notes
+        ],
+    }

@@ -1,0 +1,1 @@
+"""When it happens."""

@@ -1,0 +1,334 @@
+"""Modules in, names out: every declaration under its name, layers applied by label, each conflict with both places."""
+
+from collections.abc import Iterable, Iterator
+
+from rulelang.diagnostics import Note, Problems, near
+from rulelang.names.table import Definition, Hooked, Hooks, LabelSymbol, Names, Symbol
+from rulelang.source import Span
+from rulelang.surface import nodes
+
+KERNEL_VERBS = ("raise", "lower", "set", "move", "shuffle", "original")
+BUILT_IN = (
+    "players player opponents opponent you it none number top bottom nth owner reversed original yes no".split()
+)
+
+
+def collect(modules: tuple[nodes.Module, ...], layers: tuple[nodes.Module, ...], problems: Problems) -> Names | None:
+    """`modules` are the game's files and libraries in the order of use; `layers` come last, in the order given."""
+    games = [m for m in modules if m.header and m.header.word == "game"]
+    main = games[0] if games else modules[0] if modules else None
+    if main is None or main.header is None:
+        return None
+    names = Names(main.header, modules + layers, layers)
+    own = {m.name for m in modules + layers if m.header and m.header.word != "library"}
+    for module in names.modules:
+        direct = {n for item in module.items if isinstance(item, nodes.Use) for n in item.names}
+        is_library = module.header is not None and module.header.word == "library"
+        names.uses[module.name] = frozenset(direct | {module.name} | (set() if is_library else own))
+    for module in names.modules:
+        _declare(module, names, problems)
+    for module in names.modules:
+        _flow(module, names, problems)
+    for module in layers:
+        _override(module, names, problems)
+    _collect_labels(names)
+    for module in layers:
+        _hook(module, names, problems)
+    return names
+
+
+# ---------------------------------------------------------------- declarations
+
+
+def _declare(module: nodes.Module, names: Names, problems: Problems) -> None:
+    for item in module.items:
+        for node, per_player in _spread(item):
+            if isinstance(node, nodes.Kind | nodes.Pieces):
+                _add(Symbol(node.name, "kind" if isinstance(node, nodes.Kind) else "pieces", node, module, per_player), names, problems)
+                if isinstance(node, nodes.Kind):
+                    _members(node, node.rows, names, problems)
+            elif isinstance(node, nodes.Table):
+                _add(Symbol(node.name, "table", node, module), names, problems)
+            elif isinstance(node, nodes.Place):
+                _add(Symbol(node.name, "place", node, module, per_player), names, problems)
+            elif isinstance(node, nodes.Option):
+                _add(Symbol(node.name, "option", node, module), names, problems)
+                names.options.append((node, module))
+            elif isinstance(node, nodes.Define | nodes.Verb):
+                _define(Definition(node, module, per_player), names, problems)
+            elif isinstance(node, nodes.Extend):
+                names.extensions.setdefault(node.name, []).append((node, module))
+
+
+def _spread(item: nodes.Node) -> Iterator[tuple[nodes.Node, bool]]:
+    if isinstance(item, nodes.EachPlayer):
+        for inner in item.items:
+            yield inner, True
+    else:
+        yield item, False
+
+
+def name_span(node: nodes.Node, name: str) -> Span:
+    """The place of the name itself inside its declaration."""
+    at = node.span.source.text.find(name, node.span.start, node.span.end)
+    return Span(node.span.source, at, at + len(name)) if at >= 0 else node.span
+
+
+def _add(symbol: Symbol, names: Names, problems: Problems) -> None:
+    other = names.symbols.get(symbol.name)
+    here = name_span(symbol.node, symbol.name)
+    if symbol.name in BUILT_IN:
+        problems.add("R102", f"`{symbol.name}` is a word of the language", here, "choose another name")
+    elif other is not None and names_meet(other.module, symbol.module, names):
+        problems.add(
+            "R101", f"`{symbol.name}` is declared twice", here, "choose another name for one of them",
+            notes=[Note(name_span(other.node, other.name), "declared here first")],
+        )
+    else:
+        names.symbols[symbol.name] = symbol
+
+
+def names_meet(a: nodes.Module, b: nodes.Module, names: Names) -> bool:
+    return a.name in names.uses.get(b.name, ()) or b.name in names.uses.get(a.name, ()) or a is b
+
+
+def _members(kind: nodes.Kind, rows: Iterable[nodes.Row], names: Names, problems: Problems) -> None:
+    seen: dict[str, nodes.Row] = {}
+    for row in rows:
+        if row.name is None:
+            continue
+        if row.name in seen:
+            problems.add(
+                "R101", f"`{row.name}` stands twice in `{kind.name}`", row.span, "a member is listed once",
+                notes=[Note(seen[row.name].span, "listed here first")],
+            )
+        seen[row.name] = row
+        names.members[row.name] = (*names.members.get(row.name, ()), kind.name)
+
+
+def _define(made: Definition, names: Names, problems: Problems) -> None:
+    same = names.definitions.setdefault(made.name, [])
+    for other in same:
+        if shape(other.node.signature) == shape(made.node.signature) and names_meet(other.module, made.module, names):
+            problems.add(
+                "R101", f"`{made.name}` is defined twice in the same form", name_span(made.node, made.name),
+                "give one of them another name, preposition or label",
+                notes=[Note(name_span(other.node, other.name), "defined here first")],
+            )
+            return
+    symbol = names.symbols.get(made.name)
+    if symbol is not None and names_meet(symbol.module, made.module, names):
+        problems.add(
+            "R101", f"`{made.name}` is declared twice", name_span(made.node, made.name), "choose another name for one of them",
+            notes=[Note(name_span(symbol.node, symbol.name), "declared here first")],
+        )
+    if made.name in BUILT_IN or made.name in KERNEL_VERBS:
+        problems.add("R102", f"`{made.name}` is a word of the language", name_span(made.node, made.name), "choose another name")
+    same.append(made)
+
+
+def shape(s: nodes.Signature) -> tuple[object, ...]:
+    """What tells two signatures with one name apart: form, prepositions, labels that must be said."""
+    preps = frozenset(a.word for a in s.args if not a.is_label)
+    labels = frozenset(a.word for a in s.args if a.is_label)
+    needed = frozenset(
+        (a.word, str(a.param.type.parts)) for a in s.args if a.is_label and all(isinstance(p, str) for p in a.param.type.parts)
+    )
+    return ("object" if s.form in ("object", "of") else s.form, len(s.params), preps, labels, needed)
+
+
+# ---------------------------------------------------------------- flow
+
+
+def _flow(module: nodes.Module, names: Names, problems: Problems) -> None:
+    is_layer = module in names.layers
+    for item in module.items:
+        match item:
+            case nodes.Step() | nodes.Repeat():
+                if is_layer:
+                    problems.add(
+                        "R121", f"a layer has no flow of its own: `{item.label}` would never happen", item.span,
+                        "say where it happens: `before ...`, `after ...` or `replace ...` a label of the game",
+                    )
+                names.flow.append((item, module))
+            case nodes.During():
+                for window in item.windows:
+                    names.windows.setdefault(window, []).extend((c, module) for c in item.choices)
+            case nodes.Ranking():
+                if names.ranking is not None:
+                    problems.add(
+                        "R101", "a second ranking", item.span, "one game has one ranking; a layer says `replace ranking`",
+                        notes=[Note(names.ranking[0].span, "the first")],
+                    )
+                names.ranking = (item, module)
+            case nodes.Invariant():
+                names.invariants.append((item, module))
+            case nodes.Example():
+                names.examples.append((item, module))
+            case nodes.Hook() | nodes.Offer() | nodes.ReplaceDeclaration() | nodes.Extend():
+                if not is_layer and not (isinstance(item, nodes.Extend) and module.header and module.header.word == "data"):
+                    problems.add("R120", "only a variant can change what others declare", item.span, 'begin the file with `variant NAME of GAME "Title"`')
+            case _:
+                pass
+
+
+def _override(module: nodes.Module, names: Names, problems: Problems) -> None:
+    for item in module.items:
+        if not isinstance(item, nodes.ReplaceDeclaration):
+            continue
+        new = item.item
+        if isinstance(new, nodes.Ranking):
+            if names.ranking is not None and names.ranking[1] in names.layers:
+                _conflict("ranking", names.ranking[0].span, new.span, problems)
+            names.ranking = (new, module)
+        elif isinstance(new, nodes.Table):
+            old = names.symbols.get(new.name)
+            if old is None or old.sort != "table":
+                _dangling("table", new.name, name_span(new, new.name), [s.name for s in names.symbols.values() if s.sort == "table"], problems)
+                continue
+            if old.module in names.layers:
+                _conflict(new.name, name_span(old.node, old.name), name_span(new, new.name), problems)
+            names.symbols[new.name] = Symbol(new.name, "table", new, module)
+        else:
+            _replace_definition(new, module, names, problems)
+
+
+def _replace_definition(new: nodes.Define | nodes.Verb, module: nodes.Module, names: Names, problems: Problems) -> None:
+    name = new.signature.name
+    here = name_span(new, name)
+    olds = names.definitions.get(name, [])
+    if not olds:
+        _dangling("definition", name, here, names.definitions, problems)
+        return
+    for index, old in enumerate(olds):
+        if _fits(old.node.signature, new.signature):
+            if old.module in names.layers:
+                _conflict(name, name_span(old.node, name), here, problems)
+            olds[index] = Definition(new, module, old.per_player, old)
+            return
+    problems.add(
+        "R124", f"`{name}` is replaced with another signature", here, "keep name, prepositions, labels and keys as they were",
+        notes=[Note(name_span(olds[0].node, name), "the definition in the game")],
+    )
+
+
+def _fits(old: nodes.Signature, new: nodes.Signature) -> bool:
+    if not new.params and not new.args and new.form == "plain":
+        return True  # `replace define seals_per_fleet`: the keys are those of the original
+    return shape(old)[:4] == shape(new)[:4]
+
+
+def _dangling(what: str, name: str, span: Span, known: Iterable[str], problems: Problems) -> None:
+    hint = near(name, known) or "`rulelang show labels GAME` lists everything that can be named"
+    problems.add("R122", f"no {what} `{name}` to change", span, hint)
+
+
+def _conflict(name: str, first: Span, second: Span, problems: Problems) -> None:
+    problems.add(
+        "R123", f"`{name}` is replaced by two layers", second, "leave one of the layers out, or let one say `after` or `before`",
+        notes=[Note(first, "replaced here as well")],
+    )
+
+
+# ---------------------------------------------------------------- labels and hooks
+
+
+def _collect_labels(names: Names) -> None:
+    for item, module in names.flow:
+        names.labels.extend(walk_labels((item,), (), module))
+    for definitions in names.definitions.values():
+        for definition in definitions:
+            at: Definition | None = definition
+            while at is not None:
+                if isinstance(at.node, nodes.Verb):
+                    names.labels.append(LabelSymbol((at.name,), "verb", at.node, at.module, at.node.heading or ""))
+                    names.labels.extend(walk_labels(at.node.body, (at.name,), at.module))
+                at = at.original
+    for window, choices in names.windows.items():
+        for choice, module in choices:
+            names.labels.extend(_choice_labels(choice, (window,), module))
+    for module in names.layers:
+        for item in module.items:
+            if isinstance(item, nodes.Hook):
+                names.labels.extend(walk_labels(item.body, (), module))
+
+
+def walk_labels(body: Iterable[nodes.Statement], path: tuple[str, ...], module: nodes.Module) -> Iterator[LabelSymbol]:
+    for statement in body:
+        match statement:
+            case nodes.Step():
+                here = (*path, statement.label)
+                yield LabelSymbol(here, "step", statement, module, statement.heading or "")
+                yield from walk_labels(statement.body, here, module)
+            case nodes.Repeat():
+                here = (*path, statement.label) if statement.label else path
+                if statement.label:
+                    yield LabelSymbol(here, "loop", statement, module, statement.heading or "")
+                yield from walk_labels(statement.body, here, module)
+            case nodes.If():
+                yield from walk_labels(statement.body, path, module)
+                yield from walk_labels(statement.otherwise, path, module)
+            case nodes.Together() | nodes.InTurn():
+                yield from walk_labels(statement.body, path, module)
+            case nodes.Choose():
+                for choice in statement.choices:
+                    yield from _choice_labels(choice, path, module)
+            case _:
+                pass
+
+
+def _choice_labels(choice: nodes.Choice, path: tuple[str, ...], module: nodes.Module) -> Iterator[LabelSymbol]:
+    here = (*path, choice.name) if choice.name else path
+    if choice.name:
+        yield LabelSymbol(here, "option", choice, module, choice.text or "")
+    yield from walk_labels(choice.body, here, module)
+
+
+def _hook(module: nodes.Module, names: Names, problems: Problems) -> None:
+    for item in module.items:
+        if isinstance(item, nodes.Hook | nodes.Offer):
+            for label in item.labels:
+                for found in _labelled(label, names, problems):
+                    _hook_one(item, label, found, module, names, problems)
+
+
+def _labelled(label: nodes.Label, names: Names, problems: Problems) -> list[LabelSymbol]:
+    name = ".".join(label.parts)
+    found = names.label(name)
+    if not found:
+        plain = [d for d in names.definitions.get(name, []) if not d.is_verb]
+        if plain:
+            problems.add("R122", f"`{name}` is a value, not a step", label.span, f"a value is changed with `replace define {name}`")
+        else:
+            _dangling("label", name, label.span, [x.text for x in names.labels] + [x.path[-1] for x in names.labels], problems)
+        return []
+    verbs = [f for f in found if f.sort == "verb"]
+    exact = [f for f in found if f.path == label.parts] or verbs
+    if len(found) > 1 and not verbs and len(exact) != 1:
+        problems.add(
+            "R125", f"`{name}` could mean {len(found)} labels", label.span, "say which: " + " or ".join(f"`{f.text}`" for f in found[:4]),
+            notes=[Note(name_span(f.node, f.path[-1]), f.text) for f in found[:2]],
+        )
+        return []
+    return verbs or exact or found
+
+
+def _hook_one(
+    item: nodes.Hook | nodes.Offer, label: nodes.Label, found: LabelSymbol, module: nodes.Module, names: Names, problems: Problems
+) -> None:
+    hooks = names.hooks.setdefault(id(found.node), Hooks())
+    if isinstance(item, nodes.Offer):
+        if found.sort != "option":
+            problems.add("R126", f"`{found.text}` is no option", label.span, "`offer` adds a condition to an option of a decision")
+        else:
+            hooks.offers.append((item.only_if, module))
+        return
+    hooked = Hooked(item.body, module, label.span)
+    if item.word == "before":
+        hooks.before.append(hooked)
+    elif item.word == "after":
+        hooks.after.append(hooked)
+    elif hooks.replace is not None:
+        _conflict(found.text, hooks.replace.span, label.span, problems)
+    else:
+        hooks.replace = hooked

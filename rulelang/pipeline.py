@@ -1,0 +1,236 @@
+"""The whole way from files to a game, on one screen:
+
+    read -> surface.parse -> names.collect -> core.check -> graph.compile -> runtime
+
+Each stage takes the value of the one before and a list of problems.  A stage reports all that it can; between
+stages the pipeline stops if there are errors.  Only this file and the command line read files."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from attrs import define, field
+
+from rulelang.core import nodes as core
+from rulelang.core.check import check
+from rulelang.core.flow import Flow
+from rulelang.diagnostics import Problems, near
+from rulelang.errors import RulesError, UsageError
+from rulelang.names.collect import collect
+from rulelang.names.table import Names
+from rulelang.source import SourceFile, Span
+from rulelang.surface import nodes
+from rulelang.surface.parse import parse
+
+SUFFIX = ".rule"
+MAX_BYTES = 1_000_000
+MAX_FILES = 500
+
+
+@define(eq=False)
+class Loaded:
+    """A game with everything that its stages made, and what they found."""
+
+    problems: Problems
+    modules: tuple[nodes.Module, ...] = ()
+    layers: tuple[nodes.Module, ...] = ()
+    names: Names | None = None
+    game: core.Game | None = None
+    flow: Flow | None = None
+    folder: Path | None = None
+    sources: list[SourceFile] = field(factory=list)
+
+    @property
+    def ok(self) -> bool:
+        return self.game is not None and not self.problems.has_errors
+
+
+def bundled(what: str) -> Path:
+    """`games` or `stdlib`: beside the package in a checkout, inside it in a wheel."""
+    here = Path(__file__).resolve().parent
+    inside = here / what
+    return inside if inside.is_dir() else here.parent / what
+
+
+def games() -> dict[str, Path]:
+    """Every bundled game by its name: a folder that holds a file of that name."""
+    found = {}
+    for folder in sorted(bundled("games").iterdir()) if bundled("games").is_dir() else []:
+        if (folder / f"{folder.name}{SUFFIX}").is_file():
+            found[folder.name] = folder / f"{folder.name}{SUFFIX}"
+    return found
+
+
+def find(game: str) -> Path:
+    """The main file of GAME: a bundled name, a file, or a folder with one game in it."""
+    known = games()
+    if game in known:
+        return known[game]
+    path = Path(game)
+    if "\0" in game:
+        raise UsageError("a file name holds no NUL")
+    if path.is_dir():
+        same = path / f"{path.resolve().name}{SUFFIX}"
+        if same.is_file():
+            return same
+        files = sorted(path.glob(f"*{SUFFIX}"))
+        mains = [f for f in files if _first_word(f) == "game"]
+        if len(mains) == 1:
+            return mains[0]
+        if not files:
+            raise UsageError(f"{game}: this folder holds no rule files (*{SUFFIX})")
+        raise UsageError(f"{game}: this folder holds {len(mains)} games; name the file")
+    if path.exists():
+        return path
+    hint = near(game, known)
+    raise UsageError(f"no game, file or folder `{game}`" + (f"; {hint}" if hint else f"; bundled games: {', '.join(known)}"))
+
+
+def _first_word(path: Path) -> str:
+    try:
+        for line in path.read_text(encoding="utf-8-sig").splitlines():
+            if line.strip() and not line.startswith("#"):
+                return line.split()[0]
+    except (OSError, UnicodeError):
+        pass
+    return ""
+
+
+def read(path: Path, shown: str | None = None) -> SourceFile:
+    """A rule file as text: size first, then encoding; BOM and Windows line ends are taken as they are meant."""
+    shown = shown or _shown(path)
+    try:
+        if path.is_dir():
+            raise UsageError(f"{shown}: this is a folder")
+        if not path.is_file():
+            raise UsageError(f"{shown}: no such file" if not path.exists() else f"{shown}: not a regular file")
+        with path.open("rb") as handle:
+            raw = handle.read(MAX_BYTES + 1)
+    except OSError as err:
+        raise UsageError(f"{shown}: {err.strerror or 'cannot be read'}") from err
+    return decode(raw, shown)
+
+
+def decode(raw: bytes, shown: str) -> SourceFile:
+    if len(raw) > MAX_BYTES:
+        raise UsageError(f"{shown}: larger than {MAX_BYTES} bytes")
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as err:
+        line = raw[: err.start].count(b"\n") + 1
+        raise UsageError(f"{shown}:{line}: not UTF-8 text; save the file as UTF-8") from err
+    if "\0" in text:
+        raise UsageError(f"{shown}: a binary file, not rules")
+    return SourceFile(shown, text.replace("\r\n", "\n").replace("\r", "\n"))
+
+
+def _shown(path: Path) -> str:
+    try:
+        return str(path.resolve().relative_to(Path.cwd().resolve()))
+    except ValueError:
+        for what in ("games", "stdlib"):
+            try:
+                return str(Path(what) / path.resolve().relative_to(bundled(what).resolve()))
+            except ValueError:
+                continue
+        return str(path)
+
+
+def load(game: str, with_: Iterable[str] = (), problems: Problems | None = None) -> Loaded:
+    """Everything up to the typed core.  Findings are in `problems`; nothing is raised for what an author wrote."""
+    problems = Problems() if problems is None else problems
+    return load_file(find(game), with_, problems)
+
+
+def load_file(path: Path, with_: Iterable[str], problems: Problems, source: SourceFile | None = None) -> Loaded:
+    loaded = Loaded(problems, folder=path.parent)
+    main = parse(source or read(path), problems)
+    loaded.sources.append(main.source)
+    wanted = list(dict.fromkeys(with_))
+    if main.header is not None and main.header.word == "variant":  # a variant is loaded on its game
+        wanted.append(str(path))
+        base = _base_file(main.header, path.parent)
+        path = base
+        main = parse(read(path), problems)
+        loaded.sources.append(main.source)
+    modules = _modules(main, path.parent, loaded, problems)
+    layers = []
+    for name in wanted:
+        layer = _layer(name, main, path.parent, loaded, problems)
+        if layer is not None:
+            modules += [m for m in _modules(layer, Path(layer.source.path).parent if False else path.parent, loaded, problems, also=loaded.folder) if m.name not in {x.name for x in modules} and m is not layer]
+            layers.append(layer)
+    loaded.modules, loaded.layers = tuple(modules), tuple(layers)
+    if any(m.header is None for m in [*modules, *layers]):
+        return loaded
+    loaded.names = collect(loaded.modules, loaded.layers, problems)
+    if loaded.names is not None:
+        loaded.game, loaded.flow = check(loaded.names, problems)
+    return loaded
+
+
+def _base_file(header: nodes.Header, folder: Path) -> Path:
+    assert header.base is not None
+    beside = folder / f"{header.base}{SUFFIX}"
+    return beside if beside.is_file() else find(header.base)
+
+
+def _modules(main: nodes.Module, folder: Path, loaded: Loaded, problems: Problems, also: Path | None = None) -> list[nodes.Module]:
+    """The files that a file uses, each once, used ones first; a cycle is an error with its chain."""
+    made: dict[str, nodes.Module] = {}
+    order: list[nodes.Module] = []
+
+    def visit(module: nodes.Module, chain: tuple[str, ...]) -> None:
+        for item in module.items:
+            if not isinstance(item, nodes.Use):
+                continue
+            for name in item.names:
+                if name in chain:
+                    shown = " -> ".join((*chain[chain.index(name) :], name))
+                    problems.add("R111", f"files use each other in a circle: {shown}", item.span, "take what both need into a third file")
+                    continue
+                if name in made:
+                    continue
+                path = next((p for p in (f / f"{name}{SUFFIX}" for f in (folder, also or folder, bundled("stdlib"))) if p.is_file()), None)
+                if path is None or len(made) > MAX_FILES:
+                    known = [p.stem for f in (folder, bundled("stdlib")) for p in f.glob(f"*{SUFFIX}")]
+                    problems.add("R112", f"no file `{name}{SUFFIX}` here or in the library", _word_span(item, name), near(name, known) or "the library has: " + ", ".join(p.stem for p in sorted(bundled("stdlib").glob(f"*{SUFFIX}"))))
+                    continue
+                used = parse(read(path), problems)
+                loaded.sources.append(used.source)
+                made[name] = used
+                if used.header is not None and used.header.name != name:
+                    problems.add("R113", f"this file is called `{name}`, its header says `{used.header.name}`", used.header.span, "file and header bear the same name")
+                visit(used, (*chain, name))
+                order.append(used)
+
+    visit(main, (main.name,))
+    return [*order, main]
+
+
+def _word_span(item: nodes.Node, word: str) -> Span:
+    at = item.span.source.text.find(word, item.span.start, item.span.end)
+    return Span(item.span.source, at, at + len(word)) if at >= 0 else item.span
+
+
+def _layer(name: str, main: nodes.Module, folder: Path, loaded: Loaded, problems: Problems) -> nodes.Module | None:
+    path = Path(name) if name.endswith(SUFFIX) else folder / f"{name}{SUFFIX}"
+    if not path.is_file():
+        known = [p.stem for p in folder.glob(f"*{SUFFIX}") if _first_word(p) == "variant"]
+        hint = near(name, known) or (f"{main.name} has: {', '.join(known)}" if known else f"{main.name} has none")
+        raise UsageError(f"no variant or expansion `{name}` of {main.name}; {hint}")
+    layer = parse(read(path), problems)
+    loaded.sources.append(layer.source)
+    if layer.header is not None and (layer.header.word != "variant" or layer.header.base != main.name):
+        problems.add("R114", f"`{layer.name}` is no variant of `{main.name}`", layer.header.span, f'its header would be `variant {layer.name} of {main.name} "..."`')
+    return layer
+
+
+def require(loaded: Loaded) -> core.Game:
+    """The game, or every finding as one exception."""
+    if not loaded.ok:
+        from rulelang.diagnostics import render
+
+        found = loaded.problems.sorted()
+        raise RulesError(found, "\n\n".join(render(d) for d in found))
+    assert loaded.game is not None
+    return loaded.game

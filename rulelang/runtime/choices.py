@@ -1,0 +1,280 @@
+"""A decision as a domain: how many options, the k-th, and its values.  Nobody builds a list that nobody reads."""
+
+from collections.abc import Callable, Iterator, Sequence
+from functools import lru_cache
+from itertools import combinations, permutations
+from math import comb
+
+from attrs import define
+
+from rulelang.core import nodes as core
+from rulelang.core.types import PieceT, SetT, plain
+from rulelang.graph.layout import error_at
+from rulelang.runtime.effects import Effects
+from rulelang.runtime.values import Fn, State, pack_seq, rep
+
+MAX_OPTIONS = 10_000
+
+Items = tuple[tuple[int, int], ...]  # (what, how many of it)
+
+
+@lru_cache(maxsize=4096)
+def count_groups(items: Items, low: int, high: int) -> int:
+    """How many sub-multisets have between `low` and `high` members."""
+    if all(n == 1 for _, n in items):
+        m = len(items)
+        return sum(comb(m, k) for k in range(max(0, low), min(high, m) + 1))
+    ways = [1]
+    for _, n in items:
+        grown = [0] * (len(ways) + n)
+        for size, w in enumerate(ways):
+            for k in range(n + 1):
+                grown[size + k] += w
+        ways = grown
+    return sum(ways[max(0, low) : high + 1])
+
+
+@lru_cache(maxsize=4096)
+def groups(items: Items, low: int, high: int) -> tuple[tuple[int, ...], ...]:
+    """All of them, smaller first, then in the order of the items."""
+    found: list[tuple[int, ...]] = []
+    for size in range(max(0, low), min(high, sum(n for _, n in items)) + 1):
+        if all(n == 1 for _, n in items):
+            found.extend(combinations([x for x, _ in items], size))
+        else:
+            found.extend(_of_size(items, size))
+    return tuple(found)
+
+
+def _of_size(items: Items, size: int) -> Iterator[tuple[int, ...]]:
+    if size == 0:
+        yield ()
+        return
+    if not items:
+        return
+    (x, n), rest = items[0], items[1:]
+    if sum(k for _, k in items) < size:
+        return
+    for take in range(min(n, size), -1, -1):
+        for tail in _of_size(rest, size - take):
+            yield (x,) * take + tail
+
+
+@define(eq=False)
+class PickCode:
+    """One pick: its domain in this state, as values of its variable."""
+
+    pick: core.Pick
+    slot: int
+    count: Callable[[State], int]
+    values: Callable[[State], Sequence[int]]
+    free: bool  # no later pick looks at this one
+
+
+@define(eq=False)
+class ChoiceCode:
+    """One option of a decision."""
+
+    choice: core.Choice
+    guard: Fn | None
+    picks: tuple[PickCode, ...]
+
+    def count(self, s: State, at: int = 0) -> int:
+        if at == 0 and self.guard is not None and not self.guard(s):
+            return 0
+        picks = self.picks
+        if at == len(picks):
+            return 1
+        pick = picks[at]
+        if at + 1 == len(picks):
+            return pick.count(s)
+        if pick.free:
+            found = pick.count(s)
+            return found and found * self.count(s, at + 1)
+        total = 0
+        for value in pick.values(s):
+            s[pick.slot] = value
+            total += self.count(s, at + 1)
+        return total
+
+    def bind(self, s: State, k: int) -> None:
+        """Puts the k-th combination of picks into the state."""
+        picks = self.picks
+        for at, pick in enumerate(picks):
+            if at + 1 == len(picks):
+                s[pick.slot] = pick.values(s)[k]
+                return
+            if pick.free:
+                values = pick.values(s)
+                s[pick.slot] = values[0]
+                each = self.count(s, at + 1)
+                s[pick.slot] = values[k // each]
+                k %= each
+            else:
+                for value in pick.values(s):
+                    s[pick.slot] = value
+                    here = self.count(s, at + 1)
+                    if k < here:
+                        break
+                    k -= here
+
+
+@define(eq=False)
+class AskCode:
+    """A whole decision: who, and the options with the nodes that they lead to."""
+
+    decide: core.Decide
+    player: Fn
+    choices: tuple[ChoiceCode, ...]
+    bodies: tuple[int, ...]
+    silent: bool  # a forced choice tells nobody anything
+
+    def count(self, s: State) -> int:
+        total = 0
+        for c in self.choices:
+            total += c.count(s)
+        if total > MAX_OPTIONS:
+            raise error_at(f"`{self.decide.name}` has more than {MAX_OPTIONS} options", self.decide.origin)
+        return total
+
+    def pick(self, s: State, k: int) -> int:
+        """Carries out the k-th option's picks; answers which option it is."""
+        for index, c in enumerate(self.choices):
+            here = c.count(s)
+            if k < here:
+                if c.picks:
+                    c.bind(s, k)
+                return index
+            k -= here
+        raise IndexError(k)
+
+
+@define(eq=False)
+class Choices(Effects):
+    def ask(self, d: core.Decide, bodies: tuple[int, ...]) -> AskCode:
+        player = self.expr(d.player).fn
+        return AskCode(d, player, tuple(self.choice(c) for c in d.choices), bodies, self._silent(d))
+
+    def choice(self, c: core.Choice) -> ChoiceCode:
+        guard = None
+        if c.only_if is not None:
+            code = self.expr(c.only_if)
+            guard = None if code.const and code.value else code.fn
+        picks = []
+        for index, p in enumerate(c.picks):
+            later = [(q.base, q.count, q.such_that) for q in c.picks[index + 1 :]]
+            free = not self._mentions(tuple(x for q in later for x in q if x is not None), p.var)
+            picks.append(self._pick(p, free))
+        return ChoiceCode(c, guard, tuple(picks))
+
+    def _pick(self, p: core.Pick, free: bool) -> PickCode:
+        slot = self.variable(p.var)
+        if p.quantity == "one":
+            values = self.distinct(p.base)
+            if p.such_that is not None:
+                values = self._such_that(p, slot, values, lambda x: x)
+            return PickCode(p, slot, lambda s: len(values(s)), values, free)
+        items = self._items(p.base)
+        low, high = self._sizes(p)
+        whole = isinstance(p.base.type, SetT) and isinstance(plain(p.base.type.item), PieceT)
+        universe = self.layout.universe(p.base.type) if whole else None
+        ordered, span = p.ordered, p.span
+
+        def keep(group: tuple[int, ...]) -> int:
+            if ordered:
+                return pack_seq(group)
+            return universe.bag(group) if universe is not None else sum(1 << x for x in group)
+
+        def listed(s: State) -> Sequence[int]:
+            have, least, most = items(s), low(s), high(s)
+            if count_groups(have, least, most) > MAX_OPTIONS:
+                raise error_at(f"more than {MAX_OPTIONS} options", core.Origin(span))
+            found = groups(have, least, most)
+            if ordered:
+                return [keep(g) for group in found for g in sorted(set(permutations(group)))]
+            return _kept(found, keep, universe, have)
+
+        if p.such_that is not None:
+            listed = self._such_that(p, slot, listed, lambda x: x)
+        if p.such_that is not None or ordered:
+            return PickCode(p, slot, lambda s: len(listed(s)), listed, free)
+        return PickCode(p, slot, lambda s: count_groups(items(s), low(s), high(s)), listed, free)
+
+    def _such_that(self, p: core.Pick, slot: int, values: Fn, keep: Callable[[int], int]) -> Fn:
+        assert p.such_that is not None
+        test = self.expr(p.such_that).fn
+
+        def passing(s: State) -> list[int]:
+            found = []
+            for value in values(s):
+                s[slot] = keep(value)
+                if test(s):
+                    found.append(value)
+            return found
+
+        return passing
+
+    def _items(self, base: core.Expr) -> Callable[[State], Items]:
+        if rep(base.type) == "bag":
+            universe, fn = self.layout.universe(base.type), self.expr(base).fn
+            memo: dict[int, Items] = {}
+
+            def of_bag(s: State) -> Items:
+                bag = fn(s)
+                found = memo.get(bag)
+                if found is None:
+                    if len(memo) > 4096:
+                        memo.clear()
+                    found = memo[bag] = universe.items(bag)
+                return found
+
+            return of_bag
+        each = self.seq(base)
+
+        def of_seq(s: State) -> Items:
+            counts: dict[int, int] = {}
+            for x in each(s):
+                counts[x] = counts.get(x, 0) + 1
+            return tuple(counts.items())
+
+        return of_seq
+
+    def _sizes(self, p: core.Pick) -> tuple[Fn, Fn]:
+        n = self.expr(p.count).fn if p.count is not None else (lambda s: 0)
+        no_end = lambda s: 1 << 20  # noqa: E731
+        zero = lambda s: 0  # noqa: E731
+        return {"exactly": (n, n), "up to": (zero, n), "at least": (n, no_end), "any number": (zero, no_end)}[p.quantity]
+
+    def _silent(self, d: core.Decide) -> bool:
+        """Does everybody know how many options there are?  Then a forced choice may go unasked."""
+        from rulelang.core.threads import refs_in
+
+        for c in d.choices:
+            if c.only_if is not None and any(_secret(r) for r in refs_in(c.only_if)):
+                return False
+            for p in c.picks:
+                base = p.base
+                if isinstance(base, core.Read) and base.place.place.counted and p.such_that is None:
+                    universe = self.layout.universe(base.type)
+                    if all(cls.count == 1 for cls in universe.classes):
+                        continue  # all pieces differ: the number of options follows from the size, which is public
+                if any(_secret(r) for e in (base, p.count, p.such_that) if e is not None for r in refs_in(e)):
+                    return False
+        return True
+
+
+def _secret(ref: core.PlaceRef) -> bool:
+    return ref.place.visibility in ("private", "hidden")
+
+
+_KEPT: dict[object, Sequence[int]] = {}
+
+
+def _kept(found: tuple[tuple[int, ...], ...], keep: Callable[[tuple[int, ...]], int], universe: object, have: Items) -> Sequence[int]:
+    key = (id(universe), have, id(found))
+    made = _KEPT.get(key)
+    if made is None:
+        if len(_KEPT) > 4096:
+            _KEPT.clear()
+        made = _KEPT[key] = tuple(keep(group) for group in found)
+    return made

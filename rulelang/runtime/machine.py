@@ -1,0 +1,242 @@
+"""One match in motion: a row of integers, and while several choose at once one private row for each of them.
+
+A thread of `together` sees the state at the entry and its own effects.  The main row stays as it was at the entry
+until all threads are done; then what they did is added up.  So nothing that a seat sees or is offered can depend on
+a choice that is not yet revealed."""
+
+from collections.abc import Callable
+from random import Random
+
+from attrs import define, field
+
+from rulelang.core import nodes as core
+from rulelang.graph import nodes as graph
+from rulelang.graph.layout import CHANCE, PC, error_at
+from rulelang.runtime.choices import AskCode
+from rulelang.runtime.events import AnyEvent, Chosen
+from rulelang.runtime.program import ForkCode, Program
+from rulelang.runtime.values import State
+
+
+@define(eq=False)
+class Thread:
+    """One participant: its private row, and the choices it made"""
+
+    who: int
+    s: State
+    done: bool
+    answers: tuple[int, ...] = ()
+    events: list[AnyEvent] = field(factory=list)
+
+
+@define(eq=False)
+class Fork:
+    code: ForkCode
+    threads: list[Thread]
+
+
+@define(eq=False)
+class Pending:
+    """A decision that is awaited: who, the options, and the row to read them in"""
+
+    player: int
+    ask: AskCode
+    s: State
+    thread: Thread | None
+    count: int
+
+
+@define(eq=False)
+class Machine:
+    program: Program
+    s: State
+    ask_forced: bool = False
+    fork: Fork | None = None
+    over: bool = False
+    events: list[AnyEvent] = field(factory=list)
+    pending: list[Pending] = field(factory=list)
+    at_thread: Callable[[int | None], None] | None = None  # tells chance and the log which thread runs
+
+    # ------------------------------------------------------------ moving on
+
+    def begin(self) -> None:
+        self._advance_main(self.program.graph.entry)
+
+    def _advance_main(self, pc: int) -> None:
+        program, s = self.program, self.s
+        while True:
+            at = program.run(s, pc)
+            s[PC] = at
+            ask = program.asks.get(at)
+            if ask is not None:
+                count = ask.count(s)
+                if count == 0:
+                    raise error_at(f"nothing can be chosen at `{ask.decide.name}`", ask.decide.origin)
+                if count > 1 or self.ask_forced or not ask.silent:
+                    self.pending = [Pending(ask.player(s), ask, s, None, count)]
+                    return
+                pc = self._take(ask, s, 0, self.events)
+                continue
+            code = program.forks.get(at)
+            if code is None:
+                self.over = True
+                self.pending = []
+                return
+            self._start_fork(code)
+            if self._waiting():
+                return
+            pc = self._join()
+
+    def _take(self, ask: AskCode, s: State, k: int, events: list[AnyEvent]) -> int:
+        index = ask.pick(s, k)
+        choice = ask.choices[index]
+        if self.program.values.emit is not None:
+            picks = tuple(s[p.slot] for p in choice.picks)
+            events.append(Chosen(ask.decide.origin, ask.player(s), ask.decide.name, choice.choice.name, picks, choice.choice, index))
+        return ask.bodies[index]
+
+    def _start_fork(self, code: ForkCode) -> None:
+        threads = []
+        s = self.s
+        who = code.who(s)
+        for x in who:
+            row = s[:]
+            row[code.var] = x
+            row[CHANCE] = 0
+            threads.append(Thread(x, row, False))
+        self.fork = Fork(code, threads)
+        for thread in threads:
+            self._advance_thread(thread, code.fork.body)
+        self._list_pending()
+
+    def _advance_thread(self, thread: Thread, pc: int) -> None:
+        program, s = self.program, thread.s
+        if self.at_thread is not None:
+            self.at_thread(thread.who)
+        outer = self.events
+        self.events = thread.events
+        try:
+            while True:
+                at = program.run(s, pc)
+                s[PC] = at
+                ask = program.asks.get(at)
+                if ask is not None:
+                    count = ask.count(s)
+                    if count == 0:
+                        raise error_at(f"nothing can be chosen at `{ask.decide.name}`", ask.decide.origin)
+                    if count > 1 or self.ask_forced or not ask.silent:
+                        return
+                    pc = self._take(ask, s, 0, thread.events)
+                    continue
+                inner = program.forks.get(at)
+                if inner is not None:
+                    pc = self._run_inner(inner, s)
+                    continue
+                thread.done = True
+                return
+        finally:
+            self.events = outer
+            if self.at_thread is not None:
+                self.at_thread(None)
+
+    def _run_inner(self, code: ForkCode, s: State) -> int:
+        """Threads inside a thread ask nobody: they run at once, each on its own row."""
+        rows = []
+        for x in code.who(s):
+            row = s[:]
+            row[code.var] = x
+            pc = code.fork.body
+            while (at := self.program.run(row, pc)) not in self.program.ends:
+                pc = self._run_inner(self.program.forks[at], row)
+            rows.append(row)
+        _merge(code, s, rows)
+        return code.fork.next
+
+    def _list_pending(self) -> None:
+        assert self.fork is not None
+        self.pending = []
+        for thread in self.fork.threads:
+            if not thread.done:
+                ask = self.program.asks[thread.s[PC]]
+                self.pending.append(Pending(ask.player(thread.s), ask, thread.s, thread, ask.count(thread.s)))
+
+    def _waiting(self) -> bool:
+        assert self.fork is not None
+        return any(not t.done for t in self.fork.threads)
+
+    def _join(self) -> int:
+        assert self.fork is not None
+        fork, s = self.fork, self.s
+        chance = max((t.s[CHANCE] for t in fork.threads), default=0)
+        _merge(fork.code, s, [t.s for t in fork.threads])
+        if chance:
+            s[CHANCE] += 1
+        for t in fork.threads:
+            self.events.extend(t.events)
+        self.fork = None
+        self.pending = []
+        return fork.code.fork.next
+
+    # ------------------------------------------------------------ choosing
+
+    def choose(self, pending: Pending, k: int) -> None:
+        thread = pending.thread
+        if thread is None:
+            self._advance_main(self._take(pending.ask, self.s, k, self.events))
+            return
+        pc = self._take(pending.ask, thread.s, k, thread.events)
+        thread.answers = (*thread.answers, k)
+        self._advance_thread(thread, pc)
+        if self._waiting():
+            self._list_pending()
+        else:
+            self._advance_main(self._join())
+
+    def play_out(self, rng: Random, choices: list[tuple[int, int]], limit: int) -> None:
+        """Uniformly random options to the end."""
+        pick = rng.random
+        for _ in range(limit):
+            if self.over:
+                return
+            pending = self.pending[0]
+            k = int(pick() * pending.count)
+            choices.append((pending.player, k))
+            self.choose(pending, k)
+        raise error_at(f"the match did not end within {limit} choices", None)
+
+    # ------------------------------------------------------------ state
+
+    def copy(self) -> "Machine":
+        made = Machine(self.program, self.s[:], self.ask_forced, None, self.over, at_thread=self.at_thread)
+        if self.fork is not None:
+            made.fork = Fork(self.fork.code, [Thread(t.who, t.s[:], t.done, t.answers, list(t.events)) for t in self.fork.threads])
+            made._list_pending()
+        else:
+            made.pending = [Pending(p.player, p.ask, made.s, None, p.count) for p in self.pending]
+        return made
+
+    def key(self) -> tuple[int, ...]:
+        """The whole state as one tuple of integers, threads as the choices made in them."""
+        found = self.program.key(self.s)
+        if self.fork is not None:
+            for t in self.fork.threads:
+                found += (len(t.answers), *t.answers)
+        return found
+
+
+def _merge(code: ForkCode, s: State, rows: list[State]) -> None:
+    for at in code.added:
+        old = s[at]
+        total = old
+        for row in rows:
+            total += row[at] - old
+        s[at] = total
+    for at in code.set:
+        changed = [row[at] for row in rows if row[at] != s[at]]
+        if len(changed) > 1:
+            raise error_at("two threads changed the same place", code.fork.origin)
+        if changed:
+            s[at] = changed[0]
+
+
+__all__ = ["Machine", "Pending", "core", "graph"]

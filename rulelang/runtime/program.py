@@ -1,0 +1,426 @@
+"""A game made ready to run for one player count and one set of options: closures by node number, slots, a start.
+
+The same graph is built twice: fast, and traced (`emit`), which also reports every effect.  Both walk the same nodes."""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from attrs import define, field
+
+from rulelang.core import nodes as core
+from rulelang.core.threads import walk
+from rulelang.core.types import KindT, PieceT, PlayerT, SetT, Type, plain
+from rulelang.graph import nodes as graph
+from rulelang.graph.compile import compile_graph
+from rulelang.graph.layout import CHANCE, Layout, add_universes, error_at, make_layout
+from rulelang.runtime.choices import AskCode, Choices
+from rulelang.runtime.effects import Emit
+from rulelang.runtime.events import Began, Drawn, Shuffled
+from rulelang.runtime.values import SEQ_BITS, Fn, State, Values, pack_seq
+
+STEP_LIMIT = 1_000_000
+Chance = Callable[[State, str, tuple[int, ...], Type, bool], tuple[int, ...]]
+Step = Callable[[State], int]
+
+
+@define(eq=False)
+class ForkCode:
+    """`together`: who takes part, where threads begin, and which slots they may write"""
+
+    fork: graph.Fork
+    who: Fn
+    var: int
+    asks: bool
+    added: tuple[int, ...]  # counters and zones: differences are added up
+    set: tuple[int, ...]  # everything else: one thread at most writes it
+
+
+@define(eq=False)
+class Program:
+    layout: Layout
+    graph: graph.PhaseGraph
+    steps: list[Step]
+    asks: dict[int, AskCode]
+    forks: dict[int, ForkCode]
+    ends: frozenset[int]
+    start: State
+    persistent: int
+    dead: dict[int, tuple[int, ...]]
+    values: Choices
+    boundaries: frozenset[int] = frozenset()
+    invariants: tuple[tuple[core.Invariant, Fn], ...] = ()
+
+    def run(self, s: State, pc: int) -> int:
+        """Walks the graph until somebody is asked, threads begin or end, or the match is over."""
+        steps = self.steps
+        for _ in range(STEP_LIMIT):
+            pc = steps[pc](s)
+            if pc < 0:
+                return ~pc
+        raise error_at("a loop goes round without asking anybody", self.graph.nodes[pc].origin)
+
+    def key(self, s: State) -> tuple[int, ...]:
+        """The state as plain data: what is out of scope counts as 0."""
+        kept = s[: self.persistent]
+        for at in self.dead.get(s[0], ()):
+            kept[at] = 0
+        return tuple(kept)
+
+
+@define(eq=False)
+class _Maker:
+    layout: Layout
+    code: Choices
+    chance: Chance
+    emit: Emit | None
+    asks: dict[int, AskCode] = field(factory=dict)
+    forks: dict[int, ForkCode] = field(factory=dict)
+
+    def step(self, node: graph.AnyNode) -> Step:
+        code, emit = self.code, self.emit
+        match node:
+            case graph.Do():
+                return _do([code.effect(a) for a in node.actions], node.next)
+            case graph.Test():
+                test = code.expr(node.test)
+                f, yes, no = test.fn, node.yes, node.no
+                if test.const:
+                    return _jump(yes if test.value else no)
+                return lambda s: yes if f(s) else no
+            case graph.LoopStart():
+                return self._loop_start(node)
+            case graph.LoopHead():
+                return self._loop_head(node)
+            case graph.EachStart():
+                return self._each_start(node)
+            case graph.EachHead():
+                return self._each_head(node)
+            case graph.Ask():
+                self.asks[node.id] = code.ask(node.decide, node.bodies)
+                return _jump(~node.id)
+            case graph.Fork():
+                self.forks[node.id] = self._fork(node)
+                return _jump(~node.id)
+            case graph.Chance():
+                return self._chance(node)
+            case graph.StepStart() if emit is not None:
+                event, then = Began(node.origin, node.path), node.next
+
+                def began(s: State) -> int:
+                    emit(event)
+                    return then
+
+                return began
+            case graph.StepStart() | graph.StepEnd():
+                return _jump(node.next)
+            case graph.ThreadEnd() | graph.Stop():
+                return _jump(~node.id)
+
+    def _loop_start(self, node: graph.LoopStart) -> Step:
+        at, then = self.code.variable(node.count), node.next
+
+        def start(s: State) -> int:
+            s[at] = 0
+            return then
+
+        return start
+
+    def _loop_head(self, node: graph.LoopHead) -> Step:
+        at, body, exit_ = self.code.variable(node.count), node.body, node.exit
+        if node.times is None:
+
+            def again(s: State) -> int:
+                s[at] += 1
+                return body
+
+            return again
+        times = self.code.expr(node.times).fn
+
+        def counted(s: State) -> int:
+            if s[at] >= times(s):
+                return exit_
+            s[at] += 1
+            return body
+
+        return counted
+
+    def _each_start(self, node: graph.EachStart) -> Step:
+        queue, then, items = self.code.variable(node.queue), node.next, self.code.seq(node.base)
+        order = self._order(node.order)
+        memo: dict[Any, int] = {}
+
+        def start(s: State) -> int:
+            found = items(s)
+            if order is not None:
+                found = order(s, found)
+            packed = memo.get(found)
+            if packed is None:
+                packed = pack_seq(found)
+                if len(memo) < 4096:
+                    memo[found] = packed
+            s[queue] = packed
+            return then
+
+        return start
+
+    def _order(self, order: core.Order | None) -> Callable[[State, Iterable[int]], tuple[int, ...]] | None:
+        if order is None:
+            return None
+        at = self.code.variable(order.var)
+        items = [(sign, self.code.expr(e).fn) for sign, e in order.items]
+
+        def sort(s: State, found: Iterable[int]) -> tuple[int, ...]:
+            keys = {}
+            for x in found:
+                s[at] = x
+                keys[x] = tuple(-sign * f(s) for sign, f in items)
+            return tuple(sorted(keys, key=lambda x: (*keys[x], x)))
+
+        return sort
+
+    def _each_head(self, node: graph.EachHead) -> Step:
+        queue, var, body, exit_ = self.code.variable(node.queue), self.code.variable(node.var), node.body, node.exit
+        mask = (1 << SEQ_BITS) - 1
+
+        def head(s: State) -> int:
+            left = s[queue]
+            if not left:
+                return exit_
+            s[var] = (left & mask) - 1
+            s[queue] = left >> SEQ_BITS
+            return body
+
+        return head
+
+    def _fork(self, node: graph.Fork) -> ForkCode:
+        added: set[int] = set()
+        fixed: set[int] = set()
+        for s in walk(node.together.body):
+            for ref in _written(s):
+                first, size = self.layout.slots[ref.place], self.layout.sizes[ref.place]
+                if ref.place.visibility != "local":
+                    (added if ref.place.word in ("counter", "zone") else fixed).update(range(first, first + size))
+                elif not _inside(ref.place, node.together.body):
+                    (added if ref.place.word == "counter" else fixed).update(range(first, first + size))
+        who = self.code.seq(node.together.base)
+        var = self.code.variable(node.together.var)
+        return ForkCode(node, who, var, node.together.asks, tuple(sorted(added)), tuple(sorted(fixed)))
+
+    def _chance(self, node: graph.Chance) -> Step:
+        a, then, chance, emit = node.action, node.next, self.chance, self.emit
+        if isinstance(a, core.Shuffle):
+            universe, slot, place = self.layout.universe(a.place.place.type), self.code.slot(a.place).fn, a.place.place
+
+            def shuffle(s: State) -> int:
+                i = slot(s)
+                items = universe.unpack(s[i])
+                s[i] = universe.pack(chance(s, place.name, items, place.type, True))
+                s[CHANCE] += 1
+                if emit is not None:
+                    emit(Shuffled(node.origin, place, i))
+                return then
+
+            return shuffle
+        at, items_of, var = self.code.variable(a.var), self.code.seq(a.base), a.var
+
+        def draw(s: State) -> int:
+            items = tuple(items_of(s))
+            if not items:
+                raise error_at("chance has nothing to pick from", node.origin)
+            s[at] = chance(s, var.name, items, SetT(var.type), False)[0]
+            s[CHANCE] += 1
+            if emit is not None:
+                emit(Drawn(node.origin, var, s[at]))
+            return then
+
+        return draw
+
+
+def _do(effects: list[Callable[[State], None]], then: int) -> Step:
+    if len(effects) == 1:
+        only = effects[0]
+
+        def do_one(s: State) -> int:
+            only(s)
+            return then
+
+        return do_one
+    if len(effects) == 2:
+        first, second = effects
+
+        def do_two(s: State) -> int:
+            first(s)
+            second(s)
+            return then
+
+        return do_two
+    several = tuple(effects)
+
+    def do_all(s: State) -> int:
+        for f in several:
+            f(s)
+        return then
+
+    return do_all
+
+
+def _jump(to: int) -> Step:
+    return lambda s: to
+
+
+def _written(s: core.Statement) -> tuple[core.PlaceRef, ...]:
+    match s:
+        case core.Change() | core.SetTo() | core.Shuffle():
+            return (s.place,)
+        case core.MovePieces() | core.MoveCount():
+            return (s.source, s.goal)
+        case _:
+            return ()
+
+
+def _inside(place: core.Place, body: tuple[core.Statement, ...]) -> bool:
+    return any(isinstance(s, core.SetTo) and s.place.place is place and s.origin.span is place.span for s in walk(body))
+
+
+def _variables(g: graph.PhaseGraph) -> Iterable[core.Variable]:
+    """Every variable that can live while somebody thinks."""
+    for node in g.nodes:
+        match node:
+            case graph.Do():
+                for a in node.actions:
+                    if isinstance(a, core.Bind):
+                        yield a.var
+            case graph.Chance():
+                if isinstance(node.action, core.BindRandom):
+                    yield node.action.var
+            case graph.LoopStart():
+                yield node.count
+            case graph.EachHead():
+                yield from (node.queue, node.var)
+            case graph.Fork():
+                yield node.together.var
+            case graph.Ask():
+                for c in node.decide.choices:
+                    for p in c.picks:
+                        yield p.var
+            case _:
+                pass
+
+
+def _local_places(body: Iterable[core.Statement]) -> Iterable[core.Place]:
+    for s in walk(tuple(body)):
+        if isinstance(s, core.SetTo) and s.place.place.visibility == "local":
+            yield s.place.place
+
+
+def make_program(
+    game: core.Game, players: int, options: dict[str, int], chance: Chance, emit: Emit | None = None, *,
+    flow: tuple[core.Statement, ...] | None = None, extra: tuple[core.Variable, ...] = (), loop_counts: Iterable[core.Variable] = (),
+) -> Program:  # fmt: skip
+    """Closures for every node.  `flow` stands in for the game's own where an example runs a single step."""
+    body = game.flow if flow is None else flow
+    layout = make_layout(game, players, options)
+    numbers = Values(layout)
+    numbers.scratch_base = layout.size + 10_000
+    add_universes(layout, {k: int(numbers.expr(p.count).value) for k, p in game.pieces.items() if p.count is not None})
+    for place in dict.fromkeys(_local_places(body)):
+        layout.add_place(place)
+    g = compile_graph(body)
+    for var in dict.fromkeys([*loop_counts, *extra, *_variables(g)]):
+        layout.variables[var] = layout.size
+        layout.size += 1
+    persistent = layout.size
+    code = Choices(layout, emit=emit)
+    code.scratch_base = persistent
+    code.run_pure = lambda pure: _pure(game, layout, code, pure)
+    maker = _Maker(layout, code, chance, emit)
+    steps = [maker.step(node) for node in g.nodes]
+    invariants = tuple((i, code.expr(i.test).fn) for i in game.invariants) if emit is not None else ()
+    start = _start(game, layout, code)
+    dead = {
+        n.id: tuple(at for var, at in layout.variables.items() if var not in n.live)
+        for n in g.nodes if isinstance(n, graph.Ask)
+    }  # fmt: skip
+    counts = set(loop_counts)
+    dead = {k: tuple(at for at in v if at not in {layout.variables[c] for c in counts}) for k, v in dead.items()}
+    ends = frozenset(n.id for n in g.nodes if isinstance(n, graph.ThreadEnd))
+    boundaries = frozenset(n.id for n in g.nodes if isinstance(n, graph.StepEnd)) if emit is not None else frozenset()
+    program = Program(layout, g, steps, maker.asks, maker.forks, ends, start, persistent, dead, code, boundaries, invariants)
+    return program
+
+
+def _pure(game: core.Game, layout: Layout, code: Choices, body: tuple[core.Statement, ...]) -> Callable[[State], None]:
+    """A definition with loops: a small graph of its own over scratch slots."""
+    inner = compile_graph(body)
+    for place in dict.fromkeys(_local_places(body)):
+        # Local places of a value live in the scratch slots: one variable stands for each.
+        for index in range(_size(layout, place)):
+            var = core.Variable(f"{place.name}{index}", place.type)
+            at = code.variable(var)
+            if index == 0:
+                layout.slots[place] = at
+        layout.strides[place] = _strides(layout, place)
+        layout.sizes[place] = _size(layout, place)
+    maker = _Maker(layout, code, _no_chance, None)
+    steps = [maker.step(node) for node in inner.nodes]
+    entry = inner.entry
+
+    def run(s: State) -> None:
+        pc = entry
+        for _ in range(STEP_LIMIT):
+            pc = steps[pc](s)
+            if pc < 0:
+                return
+        raise error_at("a definition goes round for ever", inner.nodes[entry].origin)
+
+    return run
+
+
+def _size(layout: Layout, place: core.Place) -> int:
+    total = 1
+    for k in place.keys:
+        total *= layout.key_size(k)
+    return total
+
+
+def _strides(layout: Layout, place: core.Place) -> tuple[int, ...]:
+    strides, total = [], 1
+    for k in reversed(place.keys):
+        strides.insert(0, total)
+        total *= layout.key_size(k)
+    return tuple(strides)
+
+
+def _no_chance(s: State, name: str, items: tuple[int, ...], t: Type, whole: bool) -> tuple[int, ...]:
+    raise AssertionError("a value has no chance")
+
+
+def _start(game: core.Game, layout: Layout, code: Choices) -> State:
+    """Every place as it starts, before the first rule."""
+    s = [0] * (layout.size + len(code.layout.scratch) + 64)
+    for place in game.places.values():
+        first, size = layout.slots[place], layout.sizes[place]
+        value = 0
+        if place.word == "slot":
+            value = -1
+        for index in range(size):
+            owner, _keys = layout.slot_name(place, index)
+            if place.starts_at is not None:
+                code.env = {}
+                fn = code.as_type(place.starts_at, place.type)
+                value = code.store(place.type)(fn.fn(s))
+            elif place.word == "counter" and place.low is not None:
+                value = max(0, int(code.expr(place.low).value))
+            if place.starts_with is not None:
+                universe = layout.universe(place.type)
+                classes = [
+                    c for c, cls in enumerate(universe.classes)
+                    if cls.kind == place.starts_with and cls.owner == (owner if cls.owner >= 0 else cls.owner)
+                    for _ in range(cls.count)
+                ]  # fmt: skip
+                value = universe.pack(classes) if place.word == "pile" else universe.bag(classes)
+            s[first + index] = value
+    return s
+
+
+__all__ = ["ForkCode", "KindT", "PieceT", "PlayerT", "Program", "make_program", "plain"]
