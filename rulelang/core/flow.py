@@ -388,7 +388,7 @@ class Flow(Values):
             if not isinstance(s.type.parts[0], nodes.Range) and s.type.parts != ("number",):
                 self.wrong("R201", "a counter counts: it is a range, or number", s.type.span, "for example `counter wares: 0..15`", scope)
             return NUMBER
-        t = self.world.type_of(s.type)
+        t = self.world.type_of(s.type, scope.types)
         if s.word == "status":
             return t
         if not isinstance(plain(t), PieceT | ErrorT):

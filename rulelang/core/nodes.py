@@ -436,10 +436,18 @@ class OwnerOf(Value):
     item: "Expr"
 
 
+@frozen
+class PositionOf(Value):
+    """`position of disc` in its pile; 1 is the top"""
+
+    item: "Expr"
+    place: PlaceRef
+
+
 Expr = Union[
     Const, Var, Read, PlayerCount, Players, OptionValue, Count, FieldOf, TableAt, Sum, Product, Quotient, Remainder,
     Compare, SameSet, All, AnyOf, Not, Filter, Exists, ForAll, FirstOf, Over, Contains, ListOf, Span_, Arranged,
-    Reversed, Others, OfKind, Case, LetIn, Demand, Call, Compute, Nth, OwnerOf,
+    Reversed, Others, OfKind, Case, LetIn, Demand, Call, Compute, Nth, OwnerOf, PositionOf,
 ]  # fmt: skip
 
 

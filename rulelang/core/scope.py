@@ -74,6 +74,7 @@ class Scope:
     mark: str | None = None
     layer: str = ""
     calls: tuple[Span, ...] = ()
+    types: dict[str, Type] = {}  # type variables of a library definition at this call
     original: Callable[["Scope"], Any] | None = None
 
     def bind(self, name: str, binding: Binding) -> "Scope":

@@ -281,11 +281,11 @@ class Values:
         if kind is not None:
             self._use(kind)
             return core.Const(self.world.kinds[kind].members.index(name), type=KindT(kind), span=span)
+        for option in self.options.values():
+            if name in option.words and (want is None or plain(want) == option.type):
+                return core.Const(option.words.index(name), type=option.type, span=span)
         if want is not None and isinstance(plain(want), KindT):
             return None
-        for option in self.options.values():
-            if name in option.words:
-                return core.Const(option.words.index(name), type=option.type, span=span)
         loops = [x for x in self.names.label(name) if x.sort == "loop"]
         if loops:
             return core.Var(self.loop_count(name), type=NumberT(0, None), span=span)
@@ -463,6 +463,10 @@ class Values:
             return core.Const(0, type=ERROR, span=span)
         if name == "owner" and isinstance(plain(item.type), PieceT):
             return core.OwnerOf(item, type=PLAYER, span=span)
+        if name == "position" and isinstance(plain(item.type), PieceT) and not keys:
+            if item.source is None or item.source.place.word != "pile":
+                return self.wrong("R213", "only in a pile a piece has a position", span, "1 is the top", scope)
+            return core.PositionOf(item, item.source, type=NUMBER, span=span)
         found = self.field_type(item.type, name)
         if found is None:
             known = self.field_names(item.type)
@@ -753,7 +757,14 @@ class Values:
         for e, var in zip(written, function.params[len(made) :], strict=True):
             assert e is not None
             made.append(self.want(self.value(e, scope, var.type), var.type, e.span, f"`{var.name}` of `{d.name}`", scope))
-        return core.Call(function, tuple(made), type=function.type, span=span)
+        source = function.body.source if function.body is not None else None
+        if source is not None:  # `wallet` lies where its definition says, of this player
+            bound = dict(zip(function.params, made, strict=True))
+            source = core.PlaceRef(
+                source.place, _placed(source.owner, bound) if source.owner is not None else None,
+                tuple(_placed(k, bound) for k in source.keys), span,
+            )  # fmt: skip
+        return core.Call(function, tuple(made), type=function.type, span=span, source=source)
 
     def function(self, d: Definition, scope: Scope, span: Span) -> core.Function | None:
         if d in self.expanding:
@@ -856,7 +867,7 @@ class Values:
             inner = self._bind_one(d, param, e, inner, where, variables, lets)
         for param, e in late:
             inner = self._bind_one(d, param, e, inner, inner, variables, lets)
-        return inner, lets
+        return evolve(inner, types=variables), lets
 
     def _bind_one(
         self, d: Definition, param: nodes.Param, e: nodes.Expr, inner: Scope, scope: Scope, variables: dict[str, Type],
@@ -1000,6 +1011,10 @@ class Values:
                 return core.Case(tuple(cases), value, type=found, span=body[0].span)
             cases.append((self.boolean(line.when, scope), value))
         return self.wrong("R226", f"`{d.name}` does not say what it gives otherwise", body[-1].span, "add `give ... otherwise`", scope)
+
+
+def _placed(e: core.Expr, bound: dict[core.Variable, core.Expr]) -> core.Expr:
+    return bound.get(e.var, e) if isinstance(e, core.Var) else e
 
 
 def _type_words(t: nodes.TypeExpr) -> list[str]:

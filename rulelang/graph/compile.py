@@ -16,6 +16,7 @@ class _Builder:
     ends: dict[core.Target, int] = field(factory=dict)
     live: tuple[core.Variable, ...] = ()
     last: int = 0
+    inside: bool = False
 
     def new(self) -> int:
         self.last += 1
@@ -57,7 +58,8 @@ class _Builder:
                     return self.block(s.body, then)
                 end = self.put(graph.StepEnd(self.new(), then, path=s.path, origin=s.origin))
                 self.ends[s.target] = end
-                return self.put(graph.StepStart(self.new(), self.block(s.body, end), path=s.path, origin=s.origin))
+                begin = self.block(s.body, end)
+                return self.put(graph.StepStart(self.new(), begin, self.inside, path=s.path, origin=s.origin))
             case core.Loop():
                 self.ends[s.target] = then
                 head = self.new()
@@ -72,7 +74,9 @@ class _Builder:
                     return self.each(s.var, s.base, None, s.body, then, s.origin)
                 end = self.put(graph.ThreadEnd(self.new(), path=s.origin.label, origin=s.origin))
                 self.live = (*self.live, s.var)
+                outer, self.inside = self.inside, True
                 body = self.block(s.body, end)
+                self.inside = outer
                 return self.put(graph.Fork(self.new(), s, body, then, path=s.origin.label, origin=s.origin))
             case core.Decide():
                 return self.ask(s, then)
@@ -92,12 +96,13 @@ class _Builder:
     def ask(self, s: core.Decide, then: int) -> int:
         here = self.new()
         live = frozenset(self.live)
-        outer = self.live
+        outer, was_inside = self.live, self.inside
+        self.inside = True
         bodies = []
         for c in s.choices:
             self.live = (*outer, *(p.var for p in c.picks))
             bodies.append(self.block(c.body, here if c.again else then))
-        self.live = outer
+        self.live, self.inside = outer, was_inside
         return self.put(graph.Ask(here, s, tuple(bodies), live, then, path=s.path, origin=s.origin))
 
 

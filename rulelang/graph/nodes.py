@@ -105,9 +105,10 @@ class ThreadEnd(Node):
 
 @frozen
 class StepStart(Node):
-    """`step troops` begins"""
+    """`step troops` begins; inside: in the body of an option or thread"""
 
     next: int
+    inside: bool = False
 
 
 @frozen

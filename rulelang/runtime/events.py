@@ -64,9 +64,10 @@ class Drawn(Event):
 
 @frozen
 class Began(Event):
-    """A step began"""
+    """A step began; inside of a choice it would tell others which one was made"""
 
     path: str
+    inside: bool
 
 
 @frozen

@@ -104,7 +104,7 @@ class _Maker:
             case graph.Chance():
                 return self._chance(node)
             case graph.StepStart() if emit is not None:
-                event, then = Began(node.origin, node.path), node.next
+                event, then = Began(node.origin, node.path, node.inside), node.next
 
                 def began(s: State) -> int:
                     emit(event)

@@ -493,7 +493,7 @@ class Values:
         if isinstance(e, core.Var):
             e = self.resolve(e)
             return e.var is var if isinstance(e, core.Var) else self._reads_only(e, var)
-        if isinstance(e, core.Read | core.Nth | core.Call | core.LetIn | core.Compute | core.Filter | core.Exists | core.ForAll | core.Over):
+        if isinstance(e, core.Read | core.Nth | core.PositionOf | core.Call | core.LetIn | core.Compute | core.Filter | core.Exists | core.ForAll | core.Over):
             return False
         if isinstance(e, tuple):
             return all(self._reads_only(x, var) for x in e)
@@ -899,3 +899,16 @@ class Values:
             return owner
 
         return self.fold(fn, item)
+
+    def _PositionOf(self, e: core.PositionOf) -> Code:
+        universe = self.layout.universe(e.place.place.type)
+        slot, item, span = self.slot(e.place).fn, self.expr(e.item).fn, e.span
+
+        def fn(s: State) -> int:
+            c = item(s)
+            lying = universe.unpack(s[slot(s)])
+            if c not in lying:
+                raise error_at("this piece does not lie in the pile", core.Origin(span))
+            return lying.index(c) + 1
+
+        return Code(fn)

@@ -1,0 +1,767 @@
+"""The interface for programs: load a game, start a match, choose, look, copy, save."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from hashlib import sha256
+from random import Random
+from typing import Any
+
+from attrs import define, field, frozen
+
+from rulelang import pipeline
+from rulelang.core import nodes as core
+from rulelang.core.types import BoolT, KindT, PlayerT, SetT, Type
+from rulelang.diagnostics import near
+from rulelang.errors import IllegalChoice, MatchFileError, RuleError, UsageError
+from rulelang.graph.layout import CHANCE
+from rulelang.runtime.events import AnyEvent, Began, Counted
+from rulelang.runtime.knowledge import Knowledge, sees
+from rulelang.runtime.machine import Machine, Pending
+from rulelang.runtime.program import Program, make_program
+from rulelang.runtime.story import Story
+from rulelang.runtime.values import State
+from rulelang.runtime.words import Words, readable
+from rulelang.surface import nodes
+
+FORMAT = "rulelang match 1"
+MAX_CHOICES = 100_000
+MAX_FILE = 16_000_000
+
+ChanceScript = Callable[[str, list[Any]], Any]
+
+
+def load(game: str, with_: Iterable[str] = ()) -> "Game":
+    """`load("visby")`, `load("tallinn", with_=["envoy"])`: a bundled name, a file or a folder."""
+    layers = (with_,) if isinstance(with_, str) else tuple(with_)
+    loaded = pipeline.load(game, layers)
+    return Game(game, loaded, pipeline.require(loaded))
+
+
+@define(eq=False)
+class Game:
+    """A checked game, ready to start."""
+
+    source: str
+    loaded: pipeline.Loaded
+    core: core.Game
+    _rules: str = ""
+
+    @property
+    def name(self) -> str:
+        return self.core.name
+
+    @property
+    def title(self) -> str:
+        return self.core.title
+
+    @property
+    def players(self) -> range:
+        return self.core.players
+
+    @property
+    def layers(self) -> tuple[str, ...]:
+        return self.core.layers
+
+    @property
+    def options(self) -> dict[str, core.Option]:
+        return self.core.options
+
+    @property
+    def rules(self) -> str:
+        """A fingerprint of the rules: what is a comment or an example does not count."""
+        if not self._rules:
+            digest = sha256()
+            for module in (*self.loaded.modules, *self.loaded.layers):
+                kept = tuple(i for i in module.items if not isinstance(i, nodes.Example | nodes.Invariant))
+                digest.update(repr((module.header, kept)).encode())
+            self._rules = digest.hexdigest()[:32]
+        return self._rules
+
+    def settings(self, players: int, options: dict[str, Any] | None) -> dict[str, int]:
+        """Option values as integers, each checked, and the combination too."""
+        if players not in self.players:
+            raise UsageError(f"{self.title} is for {self.players[0]} to {self.players[-1]} players, not {players}")
+        made = {o.name: o.default for o in self.options.values()}
+        for name, value in (options or {}).items():
+            if name not in self.options:
+                hint = near(name, self.options) or (f"it has: {', '.join(self.options)}" if self.options else "it has none")
+                raise UsageError(f"{self.title} has no option `{name}`; {hint}")
+            made[name] = option_value(self.core, self.options[name], value, players)
+        for option in self.options.values():
+            if option.only_if is not None and not self.holds(option.only_if, players, made):
+                shown = option.span.text.split("only if")[-1].split("{")[0].strip()
+                raise UsageError(f"`{option.name}` cannot be {option_word(self.core, option, made[option.name])} here: only if {shown}")
+        return made
+
+    def holds(self, test: core.Expr, players: int, options: dict[str, int]) -> bool:
+        from rulelang.graph.layout import make_layout
+        from rulelang.runtime.values import Values
+
+        values = Values(make_layout(self.core, players, options))
+        values.scratch_base = 1000
+        return bool(values.expr(test).fn([0] * 2000))
+
+    def program(self, players: int, options: dict[str, int], chance: Any, emit: Any = None) -> Program:
+        assert self.loaded.flow is not None
+        return make_program(self.core, players, options, chance, emit, loop_counts=tuple(self.loaded.flow.loop_counts.values()))
+
+    def start(
+        self, players: int | None = None, seed: int | str | None = None, options: dict[str, Any] | None = None,
+        chance: ChanceScript | None = None, ask_forced: bool = False, names: Sequence[str] | None = None,
+    ) -> "Match":  # fmt: skip
+        """A new match.  `chance(what, things)` answers with the order (of a shuffle) or with one thing (of a draw)."""
+        count = self.players[0] if players is None else players
+        settings = self.settings(count, options)
+        if seed is None:
+            seed = Random().randrange(1 << 32)
+        named = tuple(names) if names is not None else tuple(f"seat {i}" for i in range(count))
+        return Match(self, count, settings, seed, chance, ask_forced, named)
+
+
+def option_value(game: core.Game, option: core.Option, value: Any, players: int) -> int:
+    found: int | None = None
+    t: Type = option.type
+    if isinstance(t, KindT):
+        words = game.kinds[t.kind].members
+        found = words.index(value) if value in words else None
+    elif isinstance(t, BoolT):
+        found = {"yes": 1, "no": 0, True: 1, False: 0}.get(value)
+    elif isinstance(value, int) and not isinstance(value, bool):
+        found = value
+    elif isinstance(value, str) and value.lstrip("-").isdigit():
+        found = int(value)
+    allowed = option.values if not isinstance(t, PlayerT) else tuple(range(players))
+    if found is None or found not in allowed:
+        shown = " or ".join(option_word(game, option, v) for v in allowed)
+        raise UsageError(f"`{option.name}` is {shown}, not {value}")
+    return found
+
+
+def option_word(game: core.Game, option: core.Option, value: int) -> str:
+    if isinstance(option.type, KindT):
+        return game.kinds[option.type.kind].members[value]
+    if isinstance(option.type, BoolT):
+        return "yes" if value else "no"
+    return str(value)
+
+
+# ---------------------------------------------------------------- decisions
+
+
+@frozen(eq=False)
+class Option:
+    """One thing that can be chosen: `label` for people, `value` for programs"""
+
+    index: int
+    label: str
+    value: tuple[Any, ...]
+    decision: str
+
+    def __repr__(self) -> str:
+        return f"<option {self.index}: {self.label}>"
+
+
+@define(eq=False)
+class Options(Sequence[Option]):
+    """All options of a decision, made when somebody looks"""
+
+    match: "Match"
+    pending: Pending
+
+    def __len__(self) -> int:
+        return self.pending.count
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[i] for i in range(*index.indices(len(self)))]
+        if not -len(self) <= index < len(self):
+            raise IndexError(index)
+        return self.match._option(self.pending, index % len(self))
+
+    def __iter__(self) -> Iterator[Option]:
+        return (self[i] for i in range(len(self)))
+
+
+@frozen(eq=False)
+class Decision:
+    """What a seat is asked: `name` is stable, from the rules"""
+
+    player: int
+    name: str
+    prompt: str
+    options: Options
+    origin: core.Origin
+
+
+@define(eq=False)
+class _Dice:
+    """Chance for one match: seeded, or scripted; the same position always gives the same outcome"""
+
+    seed: int | str
+    script: ChanceScript | None
+    words: Words | None = None
+    thread: int | None = None
+    entry: int = 0
+    outcomes: dict[tuple[Any, ...], tuple[int, ...]] = field(factory=dict)
+
+    def __call__(self, s: State, name: str, items: tuple[int, ...], t: Type, whole: bool) -> tuple[int, ...]:
+        place = s[CHANCE] if self.thread is None else (self.thread, self.entry, s[CHANCE])
+        if self.script is None:
+            rng = Random(f"{self.seed}/{place}")
+            if whole:
+                mixed = list(items)
+                rng.shuffle(mixed)
+                return tuple(mixed)
+            return (items[rng.randrange(len(items))],)
+        key = (place, name, items)
+        if key not in self.outcomes:
+            self.outcomes[key] = self._ask(name, items, t, whole)
+        return self.outcomes[key]
+
+    def _ask(self, name: str, items: tuple[int, ...], t: Type, whole: bool) -> tuple[int, ...]:
+        assert self.script is not None and self.words is not None and isinstance(t, SetT)
+        shown = [self.words.data(x, t.item) for x in items]
+        answer = self.script(name, list(shown))
+        wanted = list(answer) if whole else [answer]
+        left = list(items)
+        found = []
+        for x in wanted:
+            at = next((i for i, item in enumerate(left) if self.words.data(item, t.item) == x), None)
+            if at is None:
+                raise RuleError(f"chance gave {x!r} for `{name}`, which is not there")
+            found.append(left.pop(at))
+        return tuple(found + left) if whole else (found[0],)
+
+
+# ---------------------------------------------------------------- matches
+
+
+@define(eq=False)
+class _Trace:
+    """The traced build, which follows the choices of a match when somebody asks what happened"""
+
+    machine: Machine
+    knowledge: list[Knowledge]
+    told: int = 0
+    followed: int = 0
+
+
+@define(eq=False)
+class Match:
+    """A match: decisions awaited, choices made, and everything that follows from them."""
+
+    game: Game
+    players: int
+    settings: dict[str, int]
+    seed: int | str
+    _script: ChanceScript | None
+    ask_forced: bool
+    names: tuple[str, ...]
+    choices: list[tuple[int, int]] = field(factory=list)
+    _program: Program | None = None
+    _machine: Machine | None = None
+    _traced: _Trace | None = None
+    _dice: _Dice = field(init=False)
+    _words: Words = field(init=False)
+
+    def __attrs_post_init__(self) -> None:
+        self._dice = _Dice(self.seed, self._script)
+        self._program = self._program or self.game.program(self.players, self.settings, self._dice)
+        self._words = Words(self._program.layout, self.names)
+        self._dice.words = self._words
+        if self._machine is None:
+            self._machine = self._fresh()
+
+    def _fresh(self) -> Machine:
+        assert self._program is not None
+        machine = Machine(self._program, self._program.start[:], self.ask_forced, at_thread=self._at_thread)
+        machine.begin()
+        return machine
+
+    def _at_thread(self, who: int | None) -> None:
+        self._dice.thread = who
+
+    @property
+    def machine(self) -> Machine:
+        assert self._machine is not None
+        return self._machine
+
+    @property
+    def program(self) -> Program:
+        assert self._program is not None
+        return self._program
+
+    # ------------------------------------------------------------ deciding
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """What is awaited now; several at once where choices are simultaneous."""
+        return tuple(
+            Decision(p.player, p.ask.decide.name, self._prompt(p), Options(self, p), p.ask.decide.origin) for p in self.machine.pending
+        )
+
+    def _prompt(self, p: Pending) -> str:
+        heading = p.ask.decide.origin.heading
+        name = readable(p.ask.decide.name)
+        return f"{heading}: {name}" if heading and heading != name else name
+
+    def _option(self, p: Pending, k: int) -> Option:
+        row = p.s[:]
+        index = p.ask.pick(row, k)
+        code = p.ask.choices[index]
+        picks = tuple(row[c.slot] for c in code.picks)
+        is_menu = len(p.ask.choices) > 1 or not code.picks
+        return Option(k, self._words.label(code.choice, is_menu, picks), self._words.value(code.choice, picks), p.ask.decide.name)
+
+    def choose(self, player: int, option: "int | Option") -> None:
+        """An option, or its index.  What is not offered is refused, and nothing changes."""
+        machine = self.machine
+        if machine.over:
+            raise IllegalChoice("the match is over")
+        pending = next((p for p in machine.pending if p.player == player), None)
+        if pending is None:
+            asked = ", ".join(str(p.player) for p in machine.pending)
+            took_part = machine.fork is not None and any(t.who == player for t in machine.fork.threads)
+            why = f"seat {player} has chosen already" if took_part else f"seat {player} is not asked now"
+            raise IllegalChoice(f"{why}; awaited: seat {asked}")
+        if isinstance(option, Option):
+            k = option.index
+            if option.decision != pending.ask.decide.name or not 0 <= k < pending.count or self._option(pending, k).value != option.value:
+                raise IllegalChoice(f"`{option.label}` is not offered at `{pending.ask.decide.name}`")
+        elif isinstance(option, int) and not isinstance(option, bool):
+            k = option
+        else:
+            raise IllegalChoice(f"{option!r} is neither an option nor an index")
+        if not 0 <= k < pending.count:
+            raise IllegalChoice(f"`{pending.ask.decide.name}` has options 0 to {pending.count - 1}, not {k}")
+        before = machine.copy()
+        self._dice.entry = machine.s[CHANCE]
+        try:
+            machine.choose(pending, k)
+        except RuleError:
+            self._machine = before
+            raise
+        self.choices.append((player, k))
+
+    def play_out(self, rng: Random | None = None, limit: int = MAX_CHOICES) -> "Match":
+        """Uniformly random legal options to the end."""
+        self.machine.play_out(rng or Random(f"{self.seed}/play"), self.choices, limit)
+        return self
+
+    # ------------------------------------------------------------ the result
+
+    @property
+    def is_over(self) -> bool:
+        return self.machine.over
+
+    def _measures(self) -> list[tuple[int, ...]]:
+        ranking = self.game.core.ranking
+        if ranking is None:
+            return [() for _ in range(self.players)]
+        code = self.program.values
+        at = code.variable(ranking.var)
+        fns = [(sign, code.expr(e).fn) for sign, e, _ in ranking.items]
+        row = self.machine.s + [0] * 64
+        found = []
+        for p in range(self.players):
+            row[at] = p
+            found.append(tuple(sign * int(f(row)) for sign, f in fns))
+        return found
+
+    @property
+    def scores(self) -> tuple[int, ...]:
+        """What the ranking looks at first, for every seat."""
+        ranking = self.game.core.ranking
+        sign = ranking.items[0][0] if ranking is not None else 1
+        return tuple(sign * m[0] if m else 0 for m in self._measures())
+
+    @property
+    def ranking(self) -> tuple[tuple[int, ...], ...]:
+        """Seats from first to last; those who share a rank stand together."""
+        measures = self._measures()
+        shared = self.game.core.ranking is None or self.game.core.ranking.shared
+        order = sorted(range(self.players), key=lambda p: (tuple(-x for x in measures[p]), p))
+        ranks: list[list[int]] = []
+        for p in order:
+            if shared and ranks and measures[ranks[-1][0]] == measures[p]:
+                ranks[-1].append(p)
+            else:
+                ranks.append([p])
+        return tuple(tuple(r) for r in ranks)
+
+    @property
+    def winners(self) -> tuple[int, ...]:
+        return self.ranking[0] if self.is_over else ()
+
+    # ------------------------------------------------------------ looking
+
+    def get(self, name: str, player: int | None = None, key: Any = ()) -> Any:
+        """Any declared or derived value, zone or status, by name."""
+        keys = key if isinstance(key, tuple) else (key,)
+        place = self.game.core.places.get(name)
+        if place is not None:
+            slot = self.slot(place, player, keys)
+            return self._words.held(place, self.machine.s[slot])
+        assert self.game.loaded.names is not None and self.game.loaded.flow is not None
+        flow = self.game.loaded.flow
+        for d in self.game.loaded.names.definitions.get(name, []):
+            function = flow.functions.get(id(d))
+            if function is not None:
+                return self._call(function, d.per_player, player, keys)
+        for var in flow.loop_counts.values():
+            if var.name == name and var in self.program.layout.variables:
+                return self.machine.s[self.program.layout.variables[var]]
+        if name in self.settings:
+            return option_word(self.game.core, self.game.options[name], self.settings[name])
+        known = [*self.game.core.places, *self.game.loaded.names.definitions]
+        raise KeyError(f"{name}: {near(name, known)}".rstrip(": "))
+
+    def slot(self, place: core.Place, player: int | None, keys: tuple[Any, ...]) -> int:
+        """The number of the slot of a place; keys are words or numbers."""
+        layout = self.program.layout
+        parts = []
+        if place.per_player:
+            if player is None or not 0 <= player < self.players:
+                raise KeyError(f"{place.name} belongs to a player: say player=0")
+            parts.append(player)
+        if len(keys) != len(place.keys):
+            raise KeyError(f"{place.name} has {len(place.keys)} keys")
+        for k, t in zip(keys, place.keys, strict=True):
+            parts.append(self._key(k, t))
+        return layout.slots[place] + sum(p * stride for p, stride in zip(parts, layout.strides[place], strict=True))
+
+    def _key(self, k: Any, t: Type) -> int:
+        if isinstance(t, KindT):
+            words = self.game.core.kinds[t.kind].members
+            if k not in words:
+                raise KeyError(f"{k} is no {t.kind}")
+            return words.index(k)
+        low = self.program.layout.key_low(t)
+        if not isinstance(k, int) or not 0 <= k - low < self.program.layout.key_size(t):
+            raise KeyError(f"no such key: {k!r}")
+        return k - low
+
+    def _call(self, function: core.Function, per_player: bool, player: int | None, keys: tuple[Any, ...]) -> Any:
+        args: list[core.Expr] = []
+        params = list(function.params)
+        if per_player:
+            if player is None:
+                raise KeyError(f"{function.name} belongs to a player: say player=0")
+            args.append(core.Const(player, type=params[0].type))
+            params = params[1:]
+        if len(params) != len(keys):
+            raise KeyError(f"{function.name} has {len(params)} keys")
+        for p, k in zip(params, keys, strict=True):
+            value = self._key(k, p.type) + self.program.layout.key_low(p.type) if isinstance(p.type, KindT) else k
+            args.append(core.Const(value, type=p.type))
+        code = self.program.values.expr(core.Call(function, tuple(args), type=function.type))
+        found = code.fn(self.machine.s + [0] * 64)
+        if isinstance(function.type, SetT):
+            from rulelang.runtime.values import rep
+
+            if rep(function.type) == "seq":
+                return [self._words.data(x, function.type.item) for x in found]
+        return self._words.data(int(found), function.type)
+
+    # ------------------------------------------------------------ what happened
+
+    def _trace(self) -> _Trace:
+        if self._traced is None:
+            self._traced = self._new_trace()
+        trace = self._traced
+        while trace.followed < len(self.choices):
+            player, k = self.choices[trace.followed]
+            self._dice.entry = trace.machine.s[CHANCE]
+            pending = next(p for p in trace.machine.pending if p.player == player)
+            trace.machine.choose(pending, k)
+            trace.followed += 1
+        for event in trace.machine.events[trace.told :]:
+            for knowledge in trace.knowledge:
+                knowledge.learn(event)
+        trace.told = len(trace.machine.events)
+        return trace
+
+    def _new_trace(self) -> _Trace:
+        holder: list[Machine] = []
+
+        def emit(event: AnyEvent) -> None:
+            holder[0].events.append(event)
+
+        program = self.game.program(self.players, self.settings, self._dice, emit)
+        machine = Machine(program, program.start[:], self.ask_forced, at_thread=self._at_thread)
+        holder.append(machine)
+        knowledge = [Knowledge(program.layout, seat) for seat in range(self.players)]
+        for k in knowledge:
+            k.begin(program.start)
+        machine.begin()
+        return _Trace(machine, knowledge)
+
+    @property
+    def events(self) -> tuple[AnyEvent, ...]:
+        """Everything that happened and was revealed, each with its rule."""
+        return tuple(self._trace().machine.events)
+
+    @property
+    def story(self) -> tuple[str, ...]:
+        """The events as sentences, for a reader who may know everything."""
+        teller = Story(self._trace().machine.program.layout, self._words)
+        told = (teller.tell(e, None) for e in self.events)
+        return tuple(line for line in told if line is not None)
+
+    def events_for(self, player: int) -> tuple[str, ...]:
+        """What happened as that seat saw it, its own hidden choices included."""
+        self._seat(player)
+        trace = self._trace()
+        teller = Story(trace.machine.program.layout, self._words)
+        events: list[AnyEvent] = list(trace.machine.events)
+        if trace.machine.fork is not None:
+            for t in trace.machine.fork.threads:
+                if t.who == player:
+                    events.extend(t.events)
+        told = (teller.tell(e, player) for e in events if not isinstance(e, Began) or not e.inside)
+        return tuple(line for line in told if line is not None)
+
+    def _seat(self, player: int) -> None:
+        if not 0 <= player < self.players:
+            raise KeyError(f"no seat {player}")
+
+    def observe(self, player: int) -> dict[str, Any]:
+        """Plain data: exactly what that seat may know."""
+        self._seat(player)
+        trace = self._trace()
+        machine = trace.machine
+        knowledge = trace.knowledge[player]
+        row = machine.s
+        own_thread = None
+        if machine.fork is not None:
+            own_thread = next((t for t in machine.fork.threads if t.who == player), None)
+            if own_thread is not None:
+                row = own_thread.s
+                knowledge = self._with_thread(knowledge, machine, own_thread.events)
+        layout = machine.program.layout
+        places: dict[str, Any] = {}
+        for place in self.game.core.places.values():
+            shown: dict[Any, Any] = {}
+            for index in range(layout.sizes[place]):
+                owner, keys = layout.slot_name(place, index)
+                slot = layout.slots[place] + index
+                held = self._observed(place, owner, slot, row[slot], player, knowledge)
+                if held is not None:
+                    at = shown
+                    path = [*((str(owner),) if owner >= 0 else ()), *self._words.key_data(place, keys)]
+                    for part in path[:-1]:
+                        at = at.setdefault(part, {})
+                    at[path[-1] if path else ""] = held
+            places[place.name] = shown.get("", shown) if not place.per_player and not place.keys else shown
+        assert self.game.loaded.flow is not None
+        counts = {v.name: machine.s[layout.variables[v]] for v in self.game.loaded.flow.loop_counts.values() if v in layout.variables}
+        return {
+            "seat": player,
+            "counts": counts,
+            "places": places,
+            "asked": self._asked(machine),
+            "decision": self._own_decision(machine, player),
+            "over": machine.over,
+        }
+
+    def _with_thread(self, knowledge: Knowledge, machine: Machine, events: list[AnyEvent]) -> Knowledge:
+        if not events:
+            return knowledge
+        from copy import deepcopy
+
+        mine = Knowledge(knowledge.layout, knowledge.seat, deepcopy(knowledge.lying), knowledge.owners)
+        for e in events:
+            mine.learn(e)
+        return mine
+
+    def _observed(self, place: core.Place, owner: int, slot: int, value: int, player: int, knowledge: Knowledge) -> Any:
+        if sees(place, owner, player):
+            return self._words.held(place, value)
+        if not place.holds_pieces:
+            return None
+        item = place.type.item if isinstance(place.type, SetT) else place.type
+        loose, order = knowledge.known(slot)
+        shown: dict[str, Any] = {}
+        if place.counted:
+            shown["count"] = knowledge.lying[slot].size
+        if loose:
+            shown["known"] = [self._words.data(c, item) for c in loose]
+        if any(c is not None for c in order):
+            shown["order"] = [None if c is None else self._words.data(c, item) for c in order]
+        return shown or None
+
+    def _asked(self, machine: Machine) -> list[int]:
+        """Who was asked at this point; who has answered already is not shown."""
+        if machine.fork is None:
+            return [p.player for p in machine.pending]
+        return sorted(t.who for t in machine.fork.threads if not t.done or t.answers)
+
+    def _own_decision(self, machine: Machine, player: int) -> dict[str, Any] | None:
+        pending = next((p for p in machine.pending if p.player == player), None)
+        if pending is None:
+            return None
+        return {
+            "name": pending.ask.decide.name,
+            "prompt": self._prompt(pending),
+            "options": [self._option(pending, k).label for k in range(pending.count)],
+        }
+
+    def account(self, player: int) -> list[tuple[str, int]]:
+        """How the score came about: for a counter what each rule added, for a formula its parts."""
+        ranking = self.game.core.ranking
+        if ranking is None:
+            return []
+        e = ranking.items[0][1]
+        layout = self.program.layout
+        if isinstance(e, core.Read):
+            first, found = layout.slots[e.place.place] + player, {}
+            begins = self.program.start[first]
+            if begins:
+                found["at the start"] = begins
+            for event in self.events:
+                if isinstance(event, Counted) and event.slot == first and event.origin is not None:
+                    why = event.origin.heading or readable(event.origin.label)
+                    found[why] = found.get(why, 0) + event.new - event.old
+            return [(why, n) for why, n in found.items() if n]
+        if isinstance(e, core.Call) and isinstance(e.function.body, core.Sum):
+            parts = []
+            code = self.program.values
+            row = self.machine.s + [0] * 64
+            for sign, term in e.function.body.terms:
+                wrapped = core.LetIn(e.function.params[0], core.Const(player, type=e.function.params[0].type), term, type=term.type)
+                parts.append((readable(term.span.text), sign * int(code.expr(wrapped).fn(row))))
+            return parts
+        return []
+
+    # ------------------------------------------------------------ copies and files
+
+    def copy(self) -> "Match":
+        made = Match(
+            self.game, self.players, self.settings, self.seed, self._script, self.ask_forced, self.names,
+            list(self.choices), self._program, self.machine.copy(),
+        )  # fmt: skip
+        made._dice = self._dice
+        return made
+
+    def undo(self) -> None:
+        """Takes the last choice back."""
+        if not self.choices:
+            raise IllegalChoice("nothing to take back")
+        self._replay(self.choices[:-1])
+
+    def _replay(self, choices: list[tuple[int, int]]) -> None:
+        self._traced = None
+        self._machine = self._fresh()
+        self.choices = []
+        for player, k in choices:
+            self.choose(player, k)
+
+    @property
+    def state(self) -> tuple[int, ...]:
+        """The whole state as one tuple of integers."""
+        return self.machine.key()
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Match):
+            return NotImplemented
+        same = self.game.rules == other.game.rules and self.players == other.players and self.settings == other.settings
+        return same and self.state == other.state
+
+    def __hash__(self) -> int:
+        return hash(self.state)
+
+    def to_text(self) -> str:
+        """The match as a file: a header, then one readable line for each choice."""
+        options = " ".join(f"{n}={option_word(self.game.core, self.game.options[n], v)}" for n, v in self.settings.items())
+        lines = [
+            FORMAT,
+            f"game: {self.game.source}",
+            f"with: {' '.join(self.game.layers)}".rstrip(),
+            f"players: {self.players}",
+            f"seed: {self.seed}",
+            f"options: {options}".rstrip(),
+            f"forced: {'asked' if self.ask_forced else 'silent'}",
+            f"rules: {self.game.rules}",
+            "",
+        ]
+        shadow = Match(self.game, self.players, self.settings, self.seed, self._script, self.ask_forced, self.names, [], self._program)
+        shadow._dice = self._dice
+        for player, k in self.choices:
+            pending = next(p for p in shadow.machine.pending if p.player == player)
+            option = shadow._option(pending, k)
+            lines.append(f"{player} {option.decision}: {option.label} #{k}")
+            shadow._dice.entry = shadow.machine.s[CHANCE]
+            shadow.machine.choose(pending, k)
+        lines.append(f"end {len(self.choices)}")
+        return "\n".join(lines) + "\n"
+
+
+def resume(text: str, game: Game | None = None) -> Match:
+    """A match from its file: every choice is made again, and must be legal and read as it did."""
+    if len(text) > MAX_FILE:
+        raise MatchFileError("line 1: too large for a match file", 1)
+    lines = text.split("\n")
+
+    def bad(line: int, message: str) -> MatchFileError:
+        return MatchFileError(f"line {line}: {message}", line)
+
+    if lines[0] != FORMAT:
+        newer = lines[0].startswith("rulelang match ")
+        raise bad(1, "made by another version of rulelang" if newer else "not a match file")
+    header: dict[str, str] = {}
+    for number, key in enumerate(("game", "with", "players", "seed", "options", "forced", "rules"), 2):
+        line = lines[number - 1] if number <= len(lines) else ""
+        if not line.startswith(f"{key}:"):
+            raise bad(number, f"`{key}:` expected")
+        header[key] = line[len(key) + 1 :].strip()
+    if not header["players"].isdigit() or len(header["players"]) > 3:
+        raise bad(4, "`players` is a number")
+    if header["forced"] not in ("asked", "silent"):
+        raise bad(7, "`forced` is asked or silent")
+    options: dict[str, Any] = {}
+    for part in header["options"].split():
+        name, equals, value = part.partition("=")
+        if not equals:
+            raise bad(6, f"`{part}` is no option")
+        options[name] = value
+    try:
+        game = game or load(header["game"], header["with"].split())
+    except UsageError as err:
+        raise bad(2, str(err)) from err
+    if game.rules != header["rules"]:
+        raise bad(8, "made under other rules: the rule files have changed since")
+    seed: int | str = int(header["seed"]) if header["seed"].lstrip("-").isdigit() and len(header["seed"]) < 40 else header["seed"]
+    try:
+        match = game.start(int(header["players"]), seed, options, ask_forced=header["forced"] == "asked")
+    except UsageError as err:
+        raise bad(4 if "players" in str(err) else 6, str(err)) from err
+    if len(lines) < 9 or lines[8] != "":
+        raise bad(9, "an empty line expected")
+    return _follow(match, lines, bad)
+
+
+def _follow(match: Match, lines: list[str], bad: Callable[[int, str], MatchFileError]) -> Match:
+    number = 10
+    while number <= len(lines) and not lines[number - 1].startswith("end "):
+        line = lines[number - 1]
+        if number - 10 > MAX_CHOICES:
+            raise bad(number, "too many choices")
+        seat, _, rest = line.partition(" ")
+        said, _, index = rest.rpartition(" #")
+        if not seat.isdigit() or not index.isdigit() or len(seat) > 3 or len(index) > 6 or not said:
+            raise bad(number, "cut off or damaged" if line else "the file ends too early")
+        pending = next((p for p in match.machine.pending if p.player == int(seat)), None)
+        if pending is None:
+            raise bad(number, "the match is over" if match.is_over else f"seat {seat} is not asked here")
+        k = int(index)
+        if k >= pending.count:
+            raise bad(number, f"there is no option {k} here")
+        option = match._option(pending, k)
+        if said != f"{option.decision}: {option.label}":
+            raise bad(number, f"option {k} is `{option.decision}: {option.label}`, the line says `{said}`")
+        match.choose(int(seat), k)
+        number += 1
+    if number > len(lines):
+        raise bad(len(lines), "the file ends too early")
+    if lines[number - 1] != f"end {len(match.choices)}" or lines[number:] not in ([], [""]):
+        raise bad(number, f"`end {len(match.choices)}` and nothing more expected")
+    return match

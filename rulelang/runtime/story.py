@@ -1,0 +1,76 @@
+"""Events as sentences, as one seat may read them; `None` is the reader who may know everything."""
+
+from collections.abc import Iterable
+
+from attrs import define
+
+from rulelang.core import nodes as core
+from rulelang.core.types import PieceT, SetT, plain
+from rulelang.graph.layout import Layout
+from rulelang.runtime.events import AnyEvent, Became, Began, Chosen, Counted, Drawn, Moved, Shuffled
+from rulelang.runtime.knowledge import sees
+from rulelang.runtime.words import Words, readable
+
+
+@define(eq=False)
+class Story:
+    layout: Layout
+    words: Words
+
+    def tell(self, event: AnyEvent, seat: int | None) -> str | None:
+        """One line, or nothing where this seat saw nothing."""
+        match event:
+            case Began():
+                heading = event.origin.heading if event.origin else ""
+                return f"-- {heading or readable(event.path.split('.')[-1])}"
+            case Chosen():
+                if seat is not None and seat != event.player:
+                    return None
+                label = self.words.label(event.choice, True, event.picks)
+                return f"{self.words.names[event.player]}: {label}"
+            case Counted():
+                if not self._sees(event.place, event.slot, seat):
+                    return None
+                lost = f" ({abs(event.lost)} {'lost' if event.lost > 0 else 'not taken'})" if event.lost else ""
+                change = event.new - event.old
+                return f"{self._where(event.place, event.slot)}: {event.old} {'+' if change >= 0 else '-'} {abs(change)} = {event.new}{lost}"
+            case Became():
+                if not self._sees(event.place, event.slot, seat):
+                    return None
+                return f"{self._where(event.place, event.slot)} is now {self.words.text(event.new, event.place.type)}"
+            case Moved():
+                return self._moved(event, seat)
+            case Shuffled():
+                return f"{self._where(event.place, event.slot)} is shuffled"
+            case Drawn():
+                return None
+
+    def _moved(self, e: Moved, seat: int | None) -> str | None:
+        seen = self._sees(e.source, e.source_slot, seat) or self._sees(e.goal, e.goal_slot, seat)
+        counted = seen or (e.source.counted or e.goal.counted)
+        if not counted:
+            return None
+        goal = plain(e.goal.type.item if isinstance(e.goal.type, SetT) else e.goal.type)
+        assert isinstance(goal, PieceT)
+        if seen:
+            what = ", ".join(self._counted(e.pieces, goal))
+        else:
+            what = f"{len(e.pieces)} of {' or '.join(sorted(goal.kinds))}"
+        below = " (below)" if e.under else ""
+        return f"{what}: {self._where(e.source, e.source_slot)} -> {self._where(e.goal, e.goal_slot)}{below}"
+
+    def _counted(self, pieces: Iterable[int], t: PieceT) -> list[str]:
+        counts: dict[str, int] = {}
+        for c in pieces:
+            word = self.words.piece(c, t)
+            counts[word] = counts.get(word, 0) + 1
+        return [f"{n} x {w}" if n > 1 else w for w, n in counts.items()]
+
+    def _sees(self, place: core.Place, slot: int, seat: int | None) -> bool:
+        owner, _ = self.layout.slot_name(place, slot - self.layout.slots[place])
+        return seat is None or sees(place, owner, seat)
+
+    def _where(self, place: core.Place, slot: int) -> str:
+        owner, keys = self.layout.slot_name(place, slot - self.layout.slots[place])
+        name = readable(place.name) + self.words.key_text(place, keys)
+        return f"{self.words.names[owner]} {name}" if owner >= 0 else name
