@@ -35,9 +35,7 @@ class Visby:
     def __init__(self, players: int, target: int = 30) -> None:
         if players not in STEPS or not (target == 30 or (target == 45 and players <= 3)):
             raise ValueError(f"no game for {players} players to {target} seals")
-        self.players = players
-        self.target = target
-        self.round = 0
+        self.players, self.target, self.round = players, target, 0
         self.battle = self.journey = self.market = 1
         self.seals = [0] * players
         self.wares = [players] * players
@@ -65,7 +63,7 @@ class Visby:
         return self.waiting[:]
 
     def options(self, seat: int) -> list[Option]:
-        if not self.rates:
+        if not self.rates:  # a shared list: not to be changed
             return LAYS[CARDS_TO_LAY[self.players]][self.hands[seat]]
         wares = self.wares[seat]
         lots = [rate for rate in self.rates if rate[0] <= wares]
@@ -192,6 +190,7 @@ if __name__ == "__main__":
     paths = sorted(Path(sys.argv[1]).glob("visby-*.json"))
     for path in paths:
         replay(json.loads(path.read_text(encoding="utf-8")))
+    assert paths, "no recorded matches in this folder"
     print(f"{len(paths)} recorded matches replayed")
     for seats in STEPS:
         rng, start = random.Random(seats), perf_counter()

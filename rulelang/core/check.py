@@ -13,14 +13,16 @@ from rulelang.surface import nodes
 MOST_PLAYERS = 16
 
 
-def check(names: Names, problems: Problems) -> tuple[core.Game, Flow]:
-    """The typed core of a game with its layers.  The elaborator comes along: examples are checked with it later."""
+Given = dict[str, list[tuple[int | None, tuple[int, ...], int]]]
+
+
+def check(names: Names, problems: Problems, given: Given | None = None) -> tuple[core.Game, Flow]:
+    """The typed core of a game with its layers.  The elaborator comes along: examples are checked with it later.
+    `given` are definitions that an example fixes."""
     world = World(names, problems)
     world.build()
     counts = _players(names, problems)
-    flow = Flow(names, world, problems, counts=counts)
-    main = next(m for m in names.modules if m.header is names.header)
-    scope = Scope(main)
+    flow = Flow(names, world, problems, counts=counts, given=given or {})
     _options(flow, names)
     _places(flow, names)
     _piece_counts(flow, names)
@@ -46,7 +48,6 @@ def check(names: Names, problems: Problems) -> tuple[core.Game, Flow]:
     game.invariants = tuple(invariants)
     _definitions(flow, names)
     _unused(names, problems)
-    del scope
     return game, flow
 
 

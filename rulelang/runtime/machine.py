@@ -51,6 +51,7 @@ class Machine:
     program: Program
     s: State
     ask_forced: bool = False
+    silence: bool = False  # in examples a choice with one answer is never asked
     fork: Fork | None = None
     over: bool = False
     events: list[AnyEvent] = field(factory=list)
@@ -72,7 +73,7 @@ class Machine:
                 count = ask.count(s)
                 if count == 0:
                     raise error_at(f"nothing can be chosen at `{ask.decide.name}`", ask.decide.origin)
-                if count > 1 or self.ask_forced or not ask.silent:
+                if count > 1 or self.ask_forced or not (ask.silent or self.silence):
                     self.pending = [Pending(ask.player(s), ask, s, None, count)]
                     return
                 pc = self._take(ask, s, 0, self.events)
@@ -124,7 +125,7 @@ class Machine:
                     count = ask.count(s)
                     if count == 0:
                         raise error_at(f"nothing can be chosen at `{ask.decide.name}`", ask.decide.origin)
-                    if count > 1 or self.ask_forced or not ask.silent:
+                    if count > 1 or self.ask_forced or not (ask.silent or self.silence):
                         return
                     pc = self._take(ask, s, 0, thread.events)
                     continue
@@ -207,7 +208,7 @@ class Machine:
     # ------------------------------------------------------------ state
 
     def copy(self) -> "Machine":
-        made = Machine(self.program, self.s[:], self.ask_forced, None, self.over, at_thread=self.at_thread)
+        made = Machine(self.program, self.s[:], self.ask_forced, self.silence, None, self.over, at_thread=self.at_thread)
         if self.fork is not None:
             made.fork = Fork(self.fork.code, [Thread(t.who, t.s[:], t.done, t.answers, list(t.events)) for t in self.fork.threads])
             made._list_pending()
