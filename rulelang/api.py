@@ -306,7 +306,7 @@ class Match:
 
     def _option(self, p: Pending, k: int) -> Option:
         row = p.s[:]
-        index = p.ask.pick(row, k)
+        index = p.ask.pick(row, k, p.counts)
         code = p.ask.choices[index]
         picks = tuple(row[c.slot] for c in code.picks)
         is_menu = len(p.ask.choices) > 1 or not code.picks

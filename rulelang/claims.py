@@ -490,7 +490,7 @@ class _Run:
         labels = []
         for k in range(min(pending.count, 6)):
             row = pending.s[:]
-            code = pending.ask.choices[pending.ask.pick(row, k)]
+            code = pending.ask.choices[pending.ask.pick(row, k, pending.counts)]
             labels.append(words.label(code.choice, True, tuple(row[p.slot] for p in code.picks)))
         return "offered: " + "; ".join(labels) + (" ..." if pending.count > 6 else "")
 

@@ -129,21 +129,22 @@ class AskCode:
     bodies: tuple[int, ...]
     silent: bool  # a forced choice tells nobody anything
 
-    def count(self, s: State) -> int:
-        total = 0
-        for c in self.choices:
-            total += c.count(s)
-        if total > MAX_OPTIONS:
+    def counts(self, s: State) -> tuple[int, ...]:
+        """How many options each choice stands for."""
+        if len(self.choices) == 1:
+            found: tuple[int, ...] = (self.choices[0].count(s),)
+        else:
+            found = tuple([c.count(s) for c in self.choices])
+        if sum(found) > MAX_OPTIONS:
             raise error_at(f"`{self.decide.name}` has more than {MAX_OPTIONS} options", self.decide.origin)
-        return total
+        return found
 
-    def pick(self, s: State, k: int) -> int:
-        """Carries out the k-th option's picks; answers which option it is."""
-        for index, c in enumerate(self.choices):
-            here = c.count(s)
+    def pick(self, s: State, k: int, counts: tuple[int, ...] | None = None) -> int:
+        """Carries out the k-th option's picks; answers which choice it is."""
+        for index, here in enumerate(counts or self.counts(s)):
             if k < here:
-                if c.picks:
-                    c.bind(s, k)
+                if self.choices[index].picks:
+                    self.choices[index].bind(s, k)
                 return index
             k -= here
         raise IndexError(k)

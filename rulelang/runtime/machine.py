@@ -27,6 +27,14 @@ class Thread:
     done: bool
     answers: tuple[int, ...] = ()
     events: list[AnyEvent] = field(factory=list)
+    pending: "Pending | None" = None
+
+    def copy(self) -> "Thread":
+        made = Thread(self.who, self.s[:], self.done, self.answers, list(self.events))
+        p = self.pending
+        if p is not None:
+            made.pending = Pending(p.player, p.ask, made.s, made, p.counts, p.count)
+        return made
 
 
 @define(eq=False)
@@ -43,6 +51,7 @@ class Pending:
     ask: AskCode
     s: State
     thread: Thread | None
+    counts: tuple[int, ...]
     count: int
 
 
@@ -70,13 +79,12 @@ class Machine:
             s[PC] = at
             ask = program.asks.get(at)
             if ask is not None:
-                count = ask.count(s)
-                if count == 0:
-                    raise error_at(f"nothing can be chosen at `{ask.decide.name}`", ask.decide.origin)
-                if count > 1 or self.ask_forced or not (ask.silent or self.silence):
-                    self.pending = [Pending(ask.player(s), ask, s, None, count)]
+                counts = ask.counts(s)
+                count = sum(counts)
+                if count > 1 or count and (self.ask_forced or not (ask.silent or self.silence)):
+                    self.pending = [Pending(ask.player(s), ask, s, None, counts, count)]
                     return
-                pc = self._take(ask, s, 0, self.events)
+                pc = self._take(ask, s, 0, counts, self.events)
                 continue
             code = program.forks.get(at)
             if code is None:
@@ -84,12 +92,14 @@ class Machine:
                 self.pending = []
                 return
             self._start_fork(code)
-            if self._waiting():
+            if self.pending:
                 return
             pc = self._join()
 
-    def _take(self, ask: AskCode, s: State, k: int, events: list[AnyEvent]) -> int:
-        index = ask.pick(s, k)
+    def _take(self, ask: AskCode, s: State, k: int, counts: tuple[int, ...], events: list[AnyEvent]) -> int:
+        if not any(counts):
+            raise error_at(f"nothing can be chosen at `{ask.decide.name}`", ask.decide.origin)
+        index = ask.pick(s, k, counts)
         choice = ask.choices[index]
         if self.program.values.emit is not None:
             picks = tuple(s[p.slot] for p in choice.picks)
@@ -111,34 +121,36 @@ class Machine:
         self._list_pending()
 
     def _advance_thread(self, thread: Thread, pc: int) -> None:
-        program, s = self.program, thread.s
+        outer, self.events = self.events, thread.events
         if self.at_thread is not None:
             self.at_thread(thread.who)
-        outer = self.events
-        self.events = thread.events
         try:
-            while True:
-                at = program.run(s, pc)
-                s[PC] = at
-                ask = program.asks.get(at)
-                if ask is not None:
-                    count = ask.count(s)
-                    if count == 0:
-                        raise error_at(f"nothing can be chosen at `{ask.decide.name}`", ask.decide.origin)
-                    if count > 1 or self.ask_forced or not (ask.silent or self.silence):
-                        return
-                    pc = self._take(ask, s, 0, thread.events)
-                    continue
-                inner = program.forks.get(at)
-                if inner is not None:
-                    pc = self._run_inner(inner, s)
-                    continue
-                thread.done = True
-                return
+            self._walk_thread(thread, pc)
         finally:
             self.events = outer
             if self.at_thread is not None:
                 self.at_thread(None)
+
+    def _walk_thread(self, thread: Thread, pc: int) -> None:
+        program, s = self.program, thread.s
+        thread.pending = None
+        while True:
+            at = program.run(s, pc)
+            s[PC] = at
+            ask = program.asks.get(at)
+            if ask is not None:
+                counts = ask.counts(s)
+                count = sum(counts)
+                if count > 1 or count and (self.ask_forced or not (ask.silent or self.silence)):
+                    thread.pending = Pending(ask.player(s), ask, s, thread, counts, count)
+                    return
+                pc = self._take(ask, s, 0, counts, thread.events)
+                continue
+            inner = program.forks.get(at)
+            if inner is None:
+                thread.done = True
+                return
+            pc = self._run_inner(inner, s)
 
     def _run_inner(self, code: ForkCode, s: State) -> int:
         """Threads inside a thread ask nobody: they run at once, each on its own row."""
@@ -155,15 +167,7 @@ class Machine:
 
     def _list_pending(self) -> None:
         assert self.fork is not None
-        self.pending = []
-        for thread in self.fork.threads:
-            if not thread.done:
-                ask = self.program.asks[thread.s[PC]]
-                self.pending.append(Pending(ask.player(thread.s), ask, thread.s, thread, ask.count(thread.s)))
-
-    def _waiting(self) -> bool:
-        assert self.fork is not None
-        return any(not t.done for t in self.fork.threads)
+        self.pending = [t.pending for t in self.fork.threads if t.pending is not None]
 
     def _join(self) -> int:
         assert self.fork is not None
@@ -183,14 +187,13 @@ class Machine:
     def choose(self, pending: Pending, k: int) -> None:
         thread = pending.thread
         if thread is None:
-            self._advance_main(self._take(pending.ask, self.s, k, self.events))
+            self._advance_main(self._take(pending.ask, self.s, k, pending.counts, self.events))
             return
-        pc = self._take(pending.ask, thread.s, k, thread.events)
+        pc = self._take(pending.ask, thread.s, k, pending.counts, thread.events)
         thread.answers = (*thread.answers, k)
         self._advance_thread(thread, pc)
-        if self._waiting():
-            self._list_pending()
-        else:
+        self._list_pending()
+        if not self.pending:
             self._advance_main(self._join())
 
     def play_out(self, rng: Random, choices: list[tuple[int, int]], limit: int) -> None:
@@ -210,10 +213,10 @@ class Machine:
     def copy(self) -> "Machine":
         made = Machine(self.program, self.s[:], self.ask_forced, self.silence, None, self.over, at_thread=self.at_thread)
         if self.fork is not None:
-            made.fork = Fork(self.fork.code, [Thread(t.who, t.s[:], t.done, t.answers, list(t.events)) for t in self.fork.threads])
+            made.fork = Fork(self.fork.code, [t.copy() for t in self.fork.threads])
             made._list_pending()
         else:
-            made.pending = [Pending(p.player, p.ask, made.s, None, p.count) for p in self.pending]
+            made.pending = [Pending(p.player, p.ask, made.s, None, p.counts, p.count) for p in self.pending]
         return made
 
     def key(self) -> tuple[int, ...]:

@@ -141,6 +141,15 @@ class Values:
 
         return Code(many)
 
+    def address(self, ref: core.PlaceRef) -> tuple[int, int] | None:
+        """(offset, variable) where a place of one player or member is read: `s[offset + s[variable]]`."""
+        keys = [*(() if ref.owner is None else (ref.owner,)), *ref.keys]
+        if len(keys) != 1 or not self._is_safe(keys[0]):
+            return None
+        key = self.resolve(keys[0])
+        assert isinstance(key, core.Var)
+        return self.layout.slots[ref.place], self.variable(key.var)
+
     def _is_safe(self, key: core.Expr) -> bool:
         key = self.resolve(key)
         return isinstance(key, core.Var) and isinstance(key.type, PlayerT | KindT)
@@ -233,9 +242,16 @@ class Values:
     def _Read(self, e: core.Read) -> Code:
         place = e.place.place
         slot = self.slot(e.place)
+        address = self.address(e.place)
         if slot.const:
             i = slot.value
             get: Fn = itemgetter(i)
+        elif address is not None:
+            offset, v = address
+
+            def get(s: State) -> int:
+                return s[offset + s[v]]
+
         else:
             f = slot.fn
 
@@ -585,6 +601,10 @@ class Values:
         get = base.fn
         mask = self._printed_mask(e.var, e.base, e.test)
         if mask is not None:
+            address = self.address(e.base.place) if isinstance(e.base, core.Read) and e.base.place.place.word == "zone" else None
+            if address is not None:
+                offset, v = address
+                return Code(lambda s: s[offset + s[v]] & mask != 0)
             return self.fold(lambda s: get(s) & mask != 0, base)
         chosen = self._by_field(e.var, e.base, e.test)
         if chosen is not None:
