@@ -199,7 +199,31 @@ class Choices(Effects):
             listed = self._such_that(p, slot, listed, lambda x: x)
         if p.such_that is not None or ordered:
             return PickCode(p, slot, lambda s: len(listed(s)), listed, free)
+        if rep(p.base.type) == "bag" and p.quantity == "exactly":
+            return self._exactly(p, slot, listed, free)
         return PickCode(p, slot, lambda s: count_groups(items(s), low(s), high(s)), listed, free)
+
+    def _exactly(self, p: core.Pick, slot: int, listed: Fn, free: bool) -> PickCode:
+        """`exactly 2 cards in hand`: the same hand comes again and again, so the groups are kept."""
+        assert p.count is not None
+        base, count = self.expr(p.base).fn, self.expr(p.count).fn
+        items = self._items(p.base)
+        known: dict[tuple[int, int], Sequence[int]] = {}
+
+        def values(s: State) -> Sequence[int]:
+            key = (base(s), count(s))
+            found = known.get(key)
+            if found is None:
+                if len(known) > 1024:
+                    known.clear()
+                found = known[key] = listed(s)
+            return found
+
+        def number(s: State) -> int:
+            found = known.get((base(s), count(s)))
+            return count_groups(items(s), count(s), count(s)) if found is None else len(found)
+
+        return PickCode(p, slot, number, values, free)
 
     def _such_that(self, p: core.Pick, slot: int, values: Fn, keep: Callable[[int], int]) -> Fn:
         assert p.such_that is not None

@@ -5,7 +5,7 @@ The same graph is built twice: fast, and traced (`emit`), which also reports eve
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from attrs import define, field
+from attrs import define, evolve, field
 
 from rulelang.core import nodes as core
 from rulelang.core.threads import walk
@@ -75,6 +75,48 @@ class _Maker:
     emit: Emit | None
     asks: dict[int, AskCode] = field(factory=dict)
     forks: dict[int, ForkCode] = field(factory=dict)
+    made: list[Step] = field(factory=list)
+
+    def steps(self, g: graph.PhaseGraph) -> list[Step]:
+        """One closure for each node.  In the fast build nothing is left of steps that only have a name, and a loop
+        in which nobody is asked runs as a loop of the host."""
+        nodes = list(g.nodes) if self.emit is not None else [_past_names(n, g.nodes) for n in g.nodes]
+        self.made.extend(self.step(node) for node in nodes)
+        for node in nodes:
+            head = nodes[node.next] if isinstance(node, graph.EachStart) else None
+            if isinstance(node, graph.EachStart) and isinstance(head, graph.EachHead) and _closed(head, nodes):
+                self.made[node.id] = self._host_loop(node, head, nodes)
+        return self.made
+
+    def _host_loop(self, node: graph.EachStart, head: graph.EachHead, nodes: list[graph.AnyNode]) -> Step:
+        items, order, var = self.code.seq(node.base), self._order(node.order), self.code.variable(head.var)
+        body, top, exit_, made = head.body, head.id, head.exit, self.made
+        inner = nodes[body]
+        if order is None and isinstance(inner, graph.Do) and inner.next == top and len(inner.actions) == 1:
+            effect = self.code.effect(inner.actions[0])
+
+            def one(s: State) -> int:
+                for x in items(s):
+                    s[var] = x
+                    effect(s)
+                return exit_
+
+            return one
+
+        def several(s: State) -> int:
+            found = items(s) if order is None else order(s, items(s))
+            for x in found:
+                s[var] = x
+                pc = body
+                for _ in range(STEP_LIMIT):
+                    pc = made[pc](s)
+                    if pc == top:
+                        break
+                else:
+                    raise error_at("a loop goes round without asking anybody", node.origin)
+            return exit_
+
+        return several
 
     def step(self, node: graph.AnyNode) -> Step:
         code, emit = self.code, self.emit
@@ -236,6 +278,35 @@ class _Maker:
         return draw
 
 
+def _past_names(node: graph.AnyNode, nodes: tuple[graph.AnyNode, ...]) -> graph.AnyNode:
+    """The node with its edges past steps that do nothing but bear a name."""
+
+    def past(at: int) -> int:
+        while 0 <= at and isinstance(found := nodes[at], graph.StepStart | graph.StepEnd):
+            at = found.next
+        return at
+
+    new: dict[str, Any] = {name: past(getattr(node, name)) for name in ("next", "yes", "no", "body", "exit") if hasattr(node, name)}
+    if isinstance(node, graph.Ask):
+        new["bodies"] = tuple(past(b) for b in node.bodies)
+    return evolve(node, **new) if new else node
+
+
+def _closed(head: graph.EachHead, nodes: list[graph.AnyNode]) -> bool:
+    """Does every way through the body come back to the head, and nobody is asked on it?"""
+    todo, seen = [head.body], {head.id}
+    while todo:
+        at = todo.pop()
+        if at in seen:
+            continue
+        seen.add(at)
+        node = nodes[at]
+        if isinstance(node, graph.Ask | graph.Fork | graph.Stop | graph.ThreadEnd) or at == head.exit or len(seen) > 200:
+            return False
+        todo.extend(graph.followers(node))
+    return True
+
+
 def _do(effects: list[Callable[[State], None]], then: int) -> Step:
     if len(effects) == 1:
         only = effects[0]
@@ -334,7 +405,7 @@ def make_program(
     code.scratch_base = persistent
     code.run_pure = lambda pure: _pure(game, layout, code, pure)
     maker = _Maker(layout, code, chance, emit)
-    steps = [maker.step(node) for node in g.nodes]
+    steps = maker.steps(g)
     invariants = tuple((i, code.expr(i.test).fn) for i in game.invariants) if emit is not None else ()
     start = _start(game, layout, code)
     dead = {
@@ -361,8 +432,7 @@ def _pure(game: core.Game, layout: Layout, code: Choices, body: tuple[core.State
                 layout.slots[place] = at
         layout.strides[place] = _strides(layout, place)
         layout.sizes[place] = _size(layout, place)
-    maker = _Maker(layout, code, _no_chance, None)
-    steps = [maker.step(node) for node in inner.nodes]
+    steps = _Maker(layout, code, _no_chance, None).steps(inner)
     entry = inner.entry
 
     def run(s: State) -> None:
