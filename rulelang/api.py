@@ -9,6 +9,9 @@ from attrs import define, field, frozen
 
 from rulelang import pipeline
 from rulelang.core import nodes as core
+from rulelang.core.nodes import Expr as CoreExpr
+from rulelang.core.nodes import Game as CoreGame
+from rulelang.core.nodes import Option as CoreOption
 from rulelang.core.types import BoolT, KindT, PlayerT, SetT, Type
 from rulelang.diagnostics import near
 from rulelang.errors import IllegalChoice, MatchFileError, RuleError, UsageError
@@ -42,7 +45,7 @@ class Game:
 
     source: str
     loaded: pipeline.Loaded
-    core: core.Game
+    core: CoreGame
     _rules: str = ""
 
     @property
@@ -62,7 +65,7 @@ class Game:
         return self.core.layers
 
     @property
-    def options(self) -> dict[str, core.Option]:
+    def options(self) -> dict[str, CoreOption]:
         return self.core.options
 
     @property
@@ -92,7 +95,7 @@ class Game:
                 raise UsageError(f"`{option.name}` cannot be {option_word(self.core, option, made[option.name])} here: only if {shown}")
         return made
 
-    def holds(self, test: core.Expr, players: int, options: dict[str, int]) -> bool:
+    def holds(self, test: CoreExpr, players: int, options: dict[str, int]) -> bool:
         from rulelang.graph.layout import make_layout
         from rulelang.runtime.values import Values
 

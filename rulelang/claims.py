@@ -125,7 +125,12 @@ class _Run:
     def _players(self, line: nodes.ExPlayers) -> None:
         self.seats = line.names
         if len(self.seats) not in self.game.players:
-            raise Failed("R401", f"{len(self.seats)} players", line.span, f"{self.game.title} is for {self.game.players[0]} to {self.game.players[-1]}")
+            raise Failed(
+                "R401",
+                f"{len(self.seats)} players",
+                line.span,
+                f"{self.game.title} is for {self.game.players[0]} to {self.game.players[-1]}",
+            )
         if len(set(self.seats)) != len(self.seats):
             raise Failed("R401", "two players have one name", line.span, "give them different names")
         self.settings = {o.name: self.settings.get(o.name, o.default) for o in self.game.options.values()}
@@ -295,7 +300,11 @@ class _Run:
         item = plain(place.type.item if isinstance(place.type, SetT) else place.type)
         assert isinstance(item, PieceT)
         if value.items is None and len(value.cells) == 1 and isinstance(value.cells[0], int) and not isinstance(value.cells[0], bool):
-            alike = [c for c, cls in enumerate(universe.classes) if cls.kind in item.kinds and cls.owner in (-1, owner if owner is not None else cls.owner)]
+            alike = [
+                c
+                for c, cls in enumerate(universe.classes)
+                if cls.kind in item.kinds and cls.owner in (-1, owner if owner is not None else cls.owner)
+            ]
             return [alike] * value.cells[0]
         written = value.items if value.items is not None else (value.cells,)
         return [self._fitting(item, universe, owner, cells, value.span) for cells in written]
@@ -399,8 +408,8 @@ class _Run:
         problems = Problems()
         body = self._elaborate(label, line, problems)
         if problems.has_errors:
-            first = problems.sorted()[0]
-            raise Failed("R401", f"`{label}` cannot be run by itself: {first.message}", line.span, first.hint)
+            wrong = problems.sorted()[0]
+            raise Failed("R401", f"`{label}` cannot be run by itself: {wrong.message}", line.span, wrong.hint)
         program = self._program(body)
         row = program.start[:]
         for place in self.game.places.values():
@@ -474,7 +483,9 @@ class _Run:
         if not pending:
             raise Failed("R404", f"{line.player} is not asked here", line.span, self._asked())
         if k is None:
-            raise Failed("R404", f"{line.player} cannot choose this at `{pending[0].ask.decide.name}`", line.span, self._offered(pending[0]))
+            raise Failed(
+                "R404", f"{line.player} cannot choose this at `{pending[0].ask.decide.name}`", line.span, self._offered(pending[0])
+            )
         if line.word == "chooses":
             assert machine is not None
             machine.choose(pending[0], k)
@@ -571,7 +582,12 @@ class _Run:
         loops = {v.name: v for v in self.flow.loop_counts.values()}
         if line.target.name in loops:
             if self.counts.get(line.target.name, 0) != line.values[0].cells[0]:
-                raise Failed("R400", f"`{line.target.name}` is {self.counts.get(line.target.name, 0)}", line.span, f"expected {line.values[0].span.text}")
+                raise Failed(
+                    "R400",
+                    f"`{line.target.name}` is {self.counts.get(line.target.name, 0)}",
+                    line.span,
+                    f"expected {line.values[0].span.text}",
+                )
             return
         self._expect_definition(line)
 
@@ -588,7 +604,11 @@ class _Run:
         universe = self._universe(place)
         item = plain(place.type.item if isinstance(place.type, SetT) else place.type)
         assert isinstance(item, PieceT)
-        lying = universe.unpack(found) if place.word == "pile" else tuple(c for c, n in universe.items(self._lying(place, found, universe)) for _ in range(n))
+        lying = (
+            universe.unpack(found)
+            if place.word == "pile"
+            else tuple(c for c, n in universe.items(self._lying(place, found, universe)) for _ in range(n))
+        )
         words = self._words()
         if value.items is None and len(value.cells) == 1 and isinstance(value.cells[0], int) and not isinstance(value.cells[0], bool):
             same = len(lying) == value.cells[0]
@@ -659,7 +679,13 @@ class _Run:
             raise Failed("R400", f"{whose} has no value", value.span)
         if isinstance(t, SetT):
             form = rep(t)
-            items = list(found) if form == "seq" else [c for c, n in words.layout.universe(t).items(found) for _ in range(n)] if form == "bag" else list(members(found))
+            items = (
+                list(found)
+                if form == "seq"
+                else [c for c, n in words.layout.universe(t).items(found) for _ in range(n)]
+                if form == "bag"
+                else list(members(found))
+            )
             wanted = list(value.items) if value.items is not None else [value.cells]
             if len(items) != len(wanted) or not self._pairs(items, wanted, t.item, words):
                 raise Failed("R400", f"{whose} is {words.group(tuple(items), t.item)}", value.span, f"expected {value.span.text}")

@@ -70,8 +70,7 @@ def near(word: str, words: Iterable[str]) -> str:
 def printable(text: str) -> str:
     """Text from a file as it may reach a terminal: control, bidi and format characters are shown, not obeyed."""
     return "".join(
-        c if c == "\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") else f"\\u{ord(c):04x}"
-        for c in text
+        c if c == "\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") else f"\\u{ord(c):04x}" for c in text
     )
 
 
@@ -125,8 +124,5 @@ def as_data(diagnostic: Diagnostic) -> dict[str, object]:
         "length": span.end - span.start,
         "heading": diagnostic.heading,
         "hint": diagnostic.hint,
-        "notes": [
-            {"file": n.span.source.path, "line": n.span.line, "column": n.span.column, "text": n.text}
-            for n in diagnostic.notes
-        ],
+        "notes": [{"file": n.span.source.path, "line": n.span.line, "column": n.span.column, "text": n.text} for n in diagnostic.notes],
     }

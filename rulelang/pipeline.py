@@ -157,7 +157,11 @@ def load_file(path: Path, with_: Iterable[str], problems: Problems, source: Sour
     for name in wanted:
         layer = _layer(name, main, path.parent, loaded, problems)
         if layer is not None:
-            modules += [m for m in _modules(layer, Path(layer.source.path).parent if False else path.parent, loaded, problems, also=loaded.folder) if m.name not in {x.name for x in modules} and m is not layer]
+            modules += [
+                m
+                for m in _modules(layer, Path(layer.source.path).parent if False else path.parent, loaded, problems, also=loaded.folder)
+                if m.name not in {x.name for x in modules} and m is not layer
+            ]
             layers.append(layer)
     loaded.modules, loaded.layers = tuple(modules), tuple(layers)
     if any(m.header is None for m in [*modules, *layers]):
@@ -193,13 +197,23 @@ def _modules(main: nodes.Module, folder: Path, loaded: Loaded, problems: Problem
                 path = next((p for p in (f / f"{name}{SUFFIX}" for f in (folder, also or folder, bundled("stdlib"))) if p.is_file()), None)
                 if path is None or len(made) > MAX_FILES:
                     known = [p.stem for f in (folder, bundled("stdlib")) for p in f.glob(f"*{SUFFIX}")]
-                    problems.add("R112", f"no file `{name}{SUFFIX}` here or in the library", _word_span(item, name), near(name, known) or "the library has: " + ", ".join(p.stem for p in sorted(bundled("stdlib").glob(f"*{SUFFIX}"))))
+                    problems.add(
+                        "R112",
+                        f"no file `{name}{SUFFIX}` here or in the library",
+                        _word_span(item, name),
+                        near(name, known) or "the library has: " + ", ".join(p.stem for p in sorted(bundled("stdlib").glob(f"*{SUFFIX}"))),
+                    )
                     continue
                 used = parse(read(path), problems)
                 loaded.sources.append(used.source)
                 made[name] = used
                 if used.header is not None and used.header.name != name:
-                    problems.add("R113", f"this file is called `{name}`, its header says `{used.header.name}`", used.header.span, "file and header bear the same name")
+                    problems.add(
+                        "R113",
+                        f"this file is called `{name}`, its header says `{used.header.name}`",
+                        used.header.span,
+                        "file and header bear the same name",
+                    )
                 visit(used, (*chain, name))
                 order.append(used)
 
@@ -221,7 +235,12 @@ def _layer(name: str, main: nodes.Module, folder: Path, loaded: Loaded, problems
     layer = parse(read(path), problems)
     loaded.sources.append(layer.source)
     if layer.header is not None and (layer.header.word != "variant" or layer.header.base != main.name):
-        problems.add("R114", f"`{layer.name}` is no variant of `{main.name}`", layer.header.span, f'its header would be `variant {layer.name} of {main.name} "..."`')
+        problems.add(
+            "R114",
+            f"`{layer.name}` is no variant of `{main.name}`",
+            layer.header.span,
+            f'its header would be `variant {layer.name} of {main.name} "..."`',
+        )
     return layer
 
 

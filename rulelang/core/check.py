@@ -66,7 +66,14 @@ def _options(flow: Flow, names: Names) -> None:
     for node, module in names.options:
         scope = Scope(module)
         words: tuple[str, ...] = ()
-        unknown = [p for p in node.type.parts if isinstance(p, str) and p not in ("yes or no", "player", "number", "none") and p not in names.members and p not in names.symbols]
+        unknown = [
+            p
+            for p in node.type.parts
+            if isinstance(p, str)
+            and p not in ("yes or no", "player", "number", "none")
+            and p not in names.members
+            and p not in names.symbols
+        ]
         t: Type
         if unknown and len(unknown) == len(node.type.parts):
             words = tuple(unknown)
@@ -83,7 +90,13 @@ def _options(flow: Flow, names: Names) -> None:
         if not isinstance(default, core.Const) and not isinstance(t, PlayerT):
             flow.wrong("R248", "the usual value must be written out", node.usually.span, "one of the values of the option", scope)
         if start not in values:
-            flow.wrong("R248", f"{node.usually.span.text} is none of the values of `{node.name}`", node.usually.span, "one of the values of the option", scope)
+            flow.wrong(
+                "R248",
+                f"{node.usually.span.text} is none of the values of `{node.name}`",
+                node.usually.span,
+                "one of the values of the option",
+                scope,
+            )
         made = core.Option(node.name, t, values, words, start, None, node.span)
         flow.options[node.name] = made
         if node.only_if is not None:
@@ -171,10 +184,20 @@ def _unused(names: Names, problems: Problems) -> None:
             )  # fmt: skip
     for made in names.definitions.values():
         for d in made:
-            if d.module.name not in library and id(d.node) not in names.used and d.name not in example_words and shown and d.original is None:
+            if (
+                d.module.name not in library
+                and id(d.node) not in names.used
+                and d.name not in example_words
+                and shown
+                and d.original is None
+            ):
                 problems.add(
-                    "R110", f"`{d.name}` is defined and never used", name_span(d.node, d.name), "use it in a rule, or leave it out", is_error=False
+                    "R110",
+                    f"`{d.name}` is defined and never used",
+                    name_span(d.node, d.name),
+                    "use it in a rule, or leave it out",
+                    is_error=False,
                 )
 
 
-__all__ = ["check", "BOOL", "ERROR"]
+__all__ = ["BOOL", "ERROR", "check"]

@@ -70,7 +70,13 @@ class Flow(Values):
             case nodes.Needs():
                 return [core.Need(self.boolean(s.test, scope), origin=scope.origin(s))], scope
             case nodes.Give():
-                self.wrong("R227", "`give` stands in a definition of a value", s.span, "a verb changes something; a value is written with `define`", scope)
+                self.wrong(
+                    "R227",
+                    "`give` stands in a definition of a value",
+                    s.span,
+                    "a verb changes something; a value is written with `define`",
+                    scope,
+                )
                 return [], scope
 
     # ------------------------------------------------------------ phrases
@@ -113,7 +119,13 @@ class Flow(Values):
         if ref is None:
             return []
         if ref.place.word != "counter":
-            self.wrong("R237", f"`{ref.place.name}` is a {ref.place.word}, not a counter", s.item.span, "only a counter is raised and lowered; a status is `set`, pieces are moved", scope)
+            self.wrong(
+                "R237",
+                f"`{ref.place.name}` is a {ref.place.word}, not a counter",
+                s.item.span,
+                "only a counter is raised and lowered; a status is `set`, pieces are moved",
+                scope,
+            )
             return []
         return [core.Change(ref, amount, 1 if s.verb == "raise" else -1, origin=scope.origin(s))]
 
@@ -161,11 +173,23 @@ class Flow(Values):
                 return []
             self._check_kinds(source.place.type, goal, s, scope)
             if source.place.word == "zone" and not self._alike(source.place):
-                self.wrong("R238", f"the pieces in `{source.place.name}` differ: which ones?", s.item.span, "let somebody `choose` them, or take the top of a pile", scope)
+                self.wrong(
+                    "R238",
+                    f"the pieces in `{source.place.name}` differ: which ones?",
+                    s.item.span,
+                    "let somebody `choose` them, or take the top of a pile",
+                    scope,
+                )
             return [core.MoveCount(what, source, goal, under, origin=origin)]
         item = what.type.item if isinstance(what.type, SetT) else plain(what.type)
         if not isinstance(item, PieceT):
-            self.wrong("R239", f"{what.type} cannot be moved", s.item.span, "pieces are moved; a counter is raised or lowered, a status is set", scope)
+            self.wrong(
+                "R239",
+                f"{what.type} cannot be moved",
+                s.item.span,
+                "pieces are moved; a counter is raised or lowered, a status is set",
+                scope,
+            )
             return []
         source = source or what.source
         if source is None:
@@ -175,7 +199,9 @@ class Flow(Values):
             return []
         self._check_kinds(what.type, goal, s, scope)
         if under and goal.place.word != "pile":
-            self.wrong("R213", f"`{goal.place.name}` is a {goal.place.word}: it has no below", s.span, "only a pile has an order; say `to`", scope)
+            self.wrong(
+                "R213", f"`{goal.place.name}` is a {goal.place.word}: it has no below", s.span, "only a pile has an order; say `to`", scope
+            )
         return [core.MovePieces(what, source, goal, under, origin=origin)]
 
     def _alike(self, place: core.Place) -> bool:
@@ -185,7 +211,13 @@ class Flow(Values):
 
     def _holds(self, ref: core.PlaceRef, s: nodes.Phrase, scope: Scope) -> bool:
         if not ref.place.holds_pieces:
-            self.wrong("R239", f"`{ref.place.name}` is a {ref.place.word}: it holds no pieces", ref.span, "pieces lie in zones, piles and slots", scope)
+            self.wrong(
+                "R239",
+                f"`{ref.place.name}` is a {ref.place.word}: it holds no pieces",
+                ref.span,
+                "pieces lie in zones, piles and slots",
+                scope,
+            )
             return False
         return True
 
@@ -255,7 +287,13 @@ class Flow(Values):
     # ------------------------------------------------------------ labels and hooks
 
     def labelled(
-        self, node: nodes.Node, scope: Scope, body: Callable[[Scope], tuple[Body, Scope]], target: core.Target, origin: core.Origin, is_step: bool
+        self,
+        node: nodes.Node,
+        scope: Scope,
+        body: Callable[[Scope], tuple[Body, Scope]],
+        target: core.Target,
+        origin: core.Origin,
+        is_step: bool,
     ) -> list[core.Statement]:
         """before, body or its replacement, after: `after` happens however the body ended."""
         hooks = self.names.hooks.get(id(node), Hooks())
@@ -265,7 +303,9 @@ class Flow(Values):
         path = ".".join(scope.path)
         last = scope
         if hooks.replace is not None:
-            replaced = evolve(self._hook_scope(hooks.replace, scope), original=lambda at: list(body(evolve(scope, names={**scope.names, **at.names}))[0]))
+            replaced = evolve(
+                self._hook_scope(hooks.replace, scope), original=lambda at: list(body(evolve(scope, names={**scope.names, **at.names}))[0])
+            )
             statements = self.block(hooks.replace.body, replaced)
         else:
             statements, last = body(scope)
@@ -336,7 +376,13 @@ class Flow(Values):
     def _local_place(self, s: nodes.Place, scope: Scope) -> tuple[list[core.Statement], Scope]:
         self.fresh(s.name, s.span, scope)
         if s.word not in ("counter", "status"):
-            self.wrong("R241", f"a {s.word} inside a body", s.span, "pieces need a place that everybody knows: declare it at the left margin", scope)
+            self.wrong(
+                "R241",
+                f"a {s.word} inside a body",
+                s.span,
+                "pieces need a place that everybody knows: declare it at the left margin",
+                scope,
+            )
             return [], scope
         if s.visibility:
             self.wrong("R242", "a place inside a body is seen by nobody", s.span, f"leave out `{s.visibility[0]}`", scope)
@@ -350,7 +396,9 @@ class Flow(Values):
         keys = tuple(self.world.type_of(k) for k in s.keys)
         for k, written in zip(keys, s.keys, strict=True):
             if self.world.size(k) is None and not isinstance(k, PlayerT | ErrorT):
-                self.wrong("R202", f"the key of `{s.name}` must be a kind, players or a range", written.span, "for example `booths(City)`", scope)
+                self.wrong(
+                    "R202", f"the key of `{s.name}` must be a kind, players or a range", written.span, "for example `booths(City)`", scope
+                )
         item = self._place_type(s, scope)
         low = high = None
         stops_low = stops_high = False
@@ -359,7 +407,11 @@ class Flow(Values):
             item = NumberT(low.value if isinstance(low, core.Const) else None, high.value if isinstance(high, core.Const) else None)
         elif s.stops_at:
             self.wrong("R243", f"a {s.word} does not stop", s.span, "`stops at` belongs to a counter", scope)
-        start = None if s.starts_at is None else self.want(self.value(s.starts_at, scope, item), item, s.starts_at.span, f"the start of `{s.name}`", scope)
+        start = (
+            None
+            if s.starts_at is None
+            else self.want(self.value(s.starts_at, scope, item), item, s.starts_at.span, f"the start of `{s.name}`", scope)
+        )
         if s.word == "status" and start is None and not isinstance(item, ErrorT):
             if isinstance(item, MaybeT):
                 start = core.Const(-1, type=item)
@@ -368,14 +420,32 @@ class Flow(Values):
         if s.starts_with is not None:
             self.names.used.add(id(self.names.symbols[s.starts_with].node) if s.starts_with in self.names.symbols else 0)
             if s.starts_with not in self.world.pieces:
-                self.wrong("R103", f"unknown pieces `{s.starts_with}`", s.span, near(s.starts_with, self.world.pieces) or "declare them with `pieces`", scope)
+                self.wrong(
+                    "R103",
+                    f"unknown pieces `{s.starts_with}`",
+                    s.span,
+                    near(s.starts_with, self.world.pieces) or "declare them with `pieces`",
+                    scope,
+                )
             elif self.world.pieces[s.starts_with].per_player and not per_player:
                 self.wrong("R245", f"`{s.starts_with}` belong to the players", s.span, f"put `{s.name}` under `each player` too", scope)
             elif per_player and not self.world.pieces[s.starts_with].per_player:
-                self.wrong("R245", f"`{s.starts_with}` exist once, `{s.name}` once for each player", s.span, f"put `pieces {s.starts_with}` under `each player`", scope)
+                self.wrong(
+                    "R245",
+                    f"`{s.starts_with}` exist once, `{s.name}` once for each player",
+                    s.span,
+                    f"put `pieces {s.starts_with}` under `each player`",
+                    scope,
+                )
         seen = [v for v in s.visibility if v != "counted"]
         if not local and len(seen) != 1:
-            self.wrong("R246", f"`{s.name}` does not say who sees it" if not seen else f"`{s.name}` is {' and '.join(seen)}", s.span, "say public, private (its owner) or hidden (nobody)", scope)
+            self.wrong(
+                "R246",
+                f"`{s.name}` does not say who sees it" if not seen else f"`{s.name}` is {' and '.join(seen)}",
+                s.span,
+                "say public, private (its owner) or hidden (nobody)",
+                scope,
+            )
         if seen[:1] == ["private"] and not per_player:
             self.wrong("R246", f"`{s.name}` is private, but belongs to nobody", s.span, "put it under `each player`, or say hidden", scope)
         return core.Place(
@@ -407,16 +477,34 @@ class Flow(Values):
         at_high = any(x == high for x in stops)
         for x, written in zip(stops, s.stops_at, strict=True):
             if x not in (low, high) and not isinstance(x.type, ErrorT):
-                self.wrong("R243", f"`{s.name}` stops at {written.span.text}, which is no end of its range", written.span, "stop at the first or the last number of the range", scope)
+                self.wrong(
+                    "R243",
+                    f"`{s.name}` stops at {written.span.text}, which is no end of its range",
+                    written.span,
+                    "stop at the first or the last number of the range",
+                    scope,
+                )
         return low, high, at_low, at_high
 
     def _end(self, s: nodes.End, scope: Scope) -> list[core.Statement]:
         target = scope.targets.get(s.label)
         if target is None:
             if s.label in scope.outer_targets:
-                self.wrong("R310", f"`end {s.label}` would end what goes on around it, from inside", s.span, "a verb ends only itself, and a thread of `together` only itself", scope)
+                self.wrong(
+                    "R310",
+                    f"`end {s.label}` would end what goes on around it, from inside",
+                    s.span,
+                    "a verb ends only itself, and a thread of `together` only itself",
+                    scope,
+                )
             else:
-                self.wrong("R311", f"`{s.label}` is no loop or step around this line", s.span, near(s.label, scope.targets) or "name a `repeat`, `step` or `verb` that encloses it", scope)
+                self.wrong(
+                    "R311",
+                    f"`{s.label}` is no loop or step around this line",
+                    s.span,
+                    near(s.label, scope.targets) or "name a `repeat`, `step` or `verb` that encloses it",
+                    scope,
+                )
             return []
         end = core.End(target, origin=scope.origin(s))
         if s.when is None:
@@ -440,7 +528,13 @@ class Flow(Values):
                 inner = evolve(inner, you=made)
             else:
                 if name is None:
-                    self.wrong("R303", "a loop over players inside a player's block needs a name", those.span, "say `each rival in opponents`, and `goods of rival`", scope)
+                    self.wrong(
+                        "R303",
+                        "a loop over players inside a player's block needs a name",
+                        those.span,
+                        "say `each rival in opponents`, and `goods of rival`",
+                        scope,
+                    )
                 inner = evolve(inner, nested=True)
         elif name is None and not isinstance(item, ErrorT):
             self.wrong("R304", "what is each of them called?", those.span, "say `each c in ...`", scope)
@@ -484,26 +578,44 @@ class Flow(Values):
         choices = [self._choice(c, label, scope, False) for c in s.choices]
         for window in s.windows:
             if window not in self.names.windows:
-                self.wrong("R127", f"no options `during {window}`", s.span, near(window, self.names.windows) or f"write a block `during {window}`", scope)
+                self.wrong(
+                    "R127",
+                    f"no options `during {window}`",
+                    s.span,
+                    near(window, self.names.windows) or f"write a block `during {window}`",
+                    scope,
+                )
             for c, module in self.names.windows.get(window, []):
-                outside = evolve(scope, module=module, names={}, candidates=(), layer=module.name if module in self.names.layers else "", mark=c.mark)
+                outside = evolve(
+                    scope, module=module, names={}, candidates=(), layer=module.name if module in self.names.layers else "", mark=c.mark
+                )
                 if id(c) not in {id(x) for x in s.choices}:
                     choices.append(self._choice(c, label, outside, True))
         if s.optional:
             choices.append(core.Choice("no", path + ".no", None, (), None, (), False, origin))
         seen: set[str] = set()
-        for c in choices:
-            if c.name in seen:
-                self.wrong("R101", f"two options are called `{c.name}`", c.origin.span, "options of one decision have different names", scope)
-            seen.add(c.name)
+        for made in choices:
+            if made.name in seen:
+                self.wrong(
+                    "R101", f"two options are called `{made.name}`", made.origin.span, "options of one decision have different names", scope
+                )
+            seen.add(made.name)
         return [core.Decide(label, path, player, tuple(choices), origin=origin)]
 
     def _chooser(self, s: nodes.Choose, scope: Scope) -> core.Expr | None:
         if s.chooser is None:
             if scope.you is None:
-                self.wrong("R302", "who chooses?", s.span, "put it into a player's block: `together each player`, `in turn each player`", scope)
+                self.wrong(
+                    "R302", "who chooses?", s.span, "put it into a player's block: `together each player`, `in turn each player`", scope
+                )
             elif scope.nested:
-                self.wrong("R301", "who chooses?", s.span, "two players are in view: say `rival chooses ...`, or do it outside of the inner loop", scope)
+                self.wrong(
+                    "R301",
+                    "who chooses?",
+                    s.span,
+                    "two players are in view: say `rival chooses ...`, or do it outside of the inner loop",
+                    scope,
+                )
             return scope.you
         found = self.value(s.chooser, scope)
         if not isinstance(plain(found.type), PlayerT):
@@ -530,7 +642,10 @@ class Flow(Values):
             body.extend(self._hooked(hook, inner))
         last = inner
         if hooks.replace is not None:
-            at = evolve(self._hook_scope(hooks.replace, inner), original=lambda now: list(self.block(c.body, evolve(inner, names={**inner.names, **now.names}))))
+            at = evolve(
+                self._hook_scope(hooks.replace, inner),
+                original=lambda now: list(self.block(c.body, evolve(inner, names={**inner.names, **now.names}))),
+            )
             body.extend(self.block(hooks.replace.body, at))
         else:
             statements, last = self._block(c.body, inner)
@@ -553,7 +668,13 @@ class Flow(Values):
         after = scope.bind(name, Bound(bound))
         such_that = None if p.such_that is None else self.boolean(p.such_that, after)
         if not isinstance(item, KindT | PlayerT | PieceT | NumberT | BoolT | ErrorT):
-            self.wrong("R247", f"nobody can choose among {base.type}", p.span, "a choice is among pieces, players, members of a kind or a range", scope)
+            self.wrong(
+                "R247",
+                f"nobody can choose among {base.type}",
+                p.span,
+                "a choice is among pieces, players, members of a kind or a range",
+                scope,
+            )
         made = core.Pick(p.prep, p.quantity, count, p.ordered, chosen, base, such_that, p.span)
         return made, after
 
@@ -567,7 +688,9 @@ class Flow(Values):
         for s in _walk(statements):
             outside = isinstance(s, core.Change | core.SetTo) and s.place.place.visibility != "local"
             if outside or isinstance(s, core.MovePieces | core.MoveCount | core.Shuffle | core.BindRandom | core.Decide):
-                self.wrong("R228", f"`{d.name}` is a value: it changes nothing outside", s.origin.span, "what changes something is a `verb`", scope)
+                self.wrong(
+                    "R228", f"`{d.name}` is a value: it changes nothing outside", s.origin.span, "what changes something is a `verb`", scope
+                )
         result = self.value(body[-1].value, after)
         return core.Compute(statements, result, type=result.type, span=body[0].span)
 

@@ -84,6 +84,4 @@ class Scope:
         return evolve(self, candidates=(*self.candidates, Candidate(expr, type)))
 
     def origin(self, node: nodes.Node) -> core.Origin:
-        return core.Origin(
-            node.span, ".".join(self.path), self.heading, node.mark or self.mark, self.layer, self.calls
-        )
+        return core.Origin(node.span, ".".join(self.path), self.heading, node.mark or self.mark, self.layer, self.calls)

@@ -24,9 +24,8 @@ def judge(t: core.Together, problems: Problems, heading: str) -> core.Together:
     writes = list(_writes(t.body))
     own = {t.var}
     for w in writes:
-        if w.ref.place.visibility == "local" and not w.ref.keys and not w.ref.place.keys:
-            if _declared_inside(w.ref.place, t.body):
-                continue
+        if w.ref.place.visibility == "local" and _declared_inside(w.ref.place, t.body):
+            continue
         if not _is_own(w.ref, own) and not w.adds:
             what = {"counter": "counter", "status": "status"}.get(w.ref.place.word, w.ref.place.word)
             problems.add(
@@ -40,7 +39,9 @@ def judge(t: core.Together, problems: Problems, heading: str) -> core.Together:
         r.place in written and not _is_own(r, own) and not (r.place.visibility == "local" and _declared_inside(r.place, t.body))
         for r in reads
     )
-    isolate = isolate or any(r.place in {w.ref.place for w in writes if not _is_own(w.ref, own)} for r in reads if r.place.visibility != "local")
+    isolate = isolate or any(
+        r.place in {w.ref.place for w in writes if not _is_own(w.ref, own)} for r in reads if r.place.visibility != "local"
+    )
     asks = any(isinstance(s, core.Decide) for s in walk(t.body))
     for s in walk(t.body):
         if asks and isinstance(s, core.Together) and s.asks:
@@ -125,9 +126,9 @@ def _reads(body: tuple[core.Statement, ...]) -> Iterator[core.PlaceRef]:
                     if c.only_if is not None:
                         yield from refs_in(c.only_if)
                     for p in c.picks:
-                        for e in (p.base, p.count, p.such_that):
-                            if e is not None:
-                                yield from refs_in(e)
+                        for part in (p.base, p.count, p.such_that):
+                            if part is not None:
+                                yield from refs_in(part)
             case _:
                 pass
 

@@ -7,8 +7,24 @@ from attrs import define, evolve, field
 from rulelang.core import nodes as core
 from rulelang.core.scope import Bound, Family, Measure, PlaceArg, Scope, ViewArg
 from rulelang.core.types import (
-    BOOL, ERROR, NONE, NUMBER, PLAYER, BoolT, ErrorT, KindT, MaybeT, NoneT, NumberT, PieceT, PlayerT, SetT, Type, fits,
-    join, plain,
+    BOOL,
+    ERROR,
+    NONE,
+    NUMBER,
+    PLAYER,
+    BoolT,
+    ErrorT,
+    KindT,
+    MaybeT,
+    NoneT,
+    NumberT,
+    PieceT,
+    PlayerT,
+    SetT,
+    Type,
+    fits,
+    join,
+    plain,
 )  # fmt: skip
 from rulelang.core.world import World
 from rulelang.diagnostics import Note, Problems, near
@@ -180,7 +196,9 @@ class Values:
         if ref is None:
             return core.Const(0, type=ERROR, span=e.span)
         if ref.place.word != "pile":
-            return self.wrong("R213", f"`{ref.place.name}` is a {ref.place.word}: it has no {name}", e.span, "only a pile has an order", scope)
+            return self.wrong(
+                "R213", f"`{ref.place.name}` is a {ref.place.word}: it has no {name}", e.span, "only a pile has an order", scope
+            )
         item = ref.place.type.item if isinstance(ref.place.type, SetT) else ERROR
         if name == "nth":
             if len(keys) != 1:
@@ -188,7 +206,9 @@ class Values:
             index: core.Expr = self.number(keys[0], scope)
         else:
             if keys:
-                return self.wrong("R213", f"`{name}` takes no number", e.span, f"to move several say `move 3 from {ref.place.name} to ...`", scope)
+                return self.wrong(
+                    "R213", f"`{name}` takes no number", e.span, f"to move several say `move 3 from {ref.place.name} to ...`", scope
+                )
             index = core.Const(1 if name == "top" else -1, type=NUMBER, span=e.span)
         return core.Nth(ref, index, type=MaybeT(item) if name != "nth" else item, span=e.span, source=ref)
 
@@ -202,12 +222,24 @@ class Values:
     def whose(self, word: str, span: Span, scope: Scope) -> core.Expr | None:
         if word == "your":
             if scope.you is None:
-                self.wrong("R302", "nobody is `you` here", span, "`your` belongs into a player's block: `together each player`, `in turn each player`", scope)
+                self.wrong(
+                    "R302",
+                    "nobody is `you` here",
+                    span,
+                    "`your` belongs into a player's block: `together each player`, `in turn each player`",
+                    scope,
+                )
             return scope.you
         for candidate in reversed(scope.candidates):
             if isinstance(candidate.type, PlayerT):
                 return candidate.expr
-        self.wrong("R302", "`their` speaks of nobody here", span, "`their` belongs into a clause about players: `opponents who have their ...`", scope)
+        self.wrong(
+            "R302",
+            "`their` speaks of nobody here",
+            span,
+            "`their` belongs into a clause about players: `opponents who have their ...`",
+            scope,
+        )
         return None
 
     # ------------------------------------------------------------ names
@@ -263,7 +295,9 @@ class Values:
                 return core.Players(type=SetT(PLAYER), span=span)
             case "opponents" | "opponent":
                 if scope.you is None:
-                    return self.wrong("R302", "nobody is `you` here, so nobody has opponents", span, "`opponents` belongs into a player's block", scope)
+                    return self.wrong(
+                        "R302", "nobody is `you` here, so nobody has opponents", span, "`opponents` belongs into a player's block", scope
+                    )
                 if scope.nested:
                     self.wrong("R301", "`opponents`: of whom?", span, "two players are in view: name the group before with `let`", scope)
                 return core.Others(scope.you, type=SetT(PLAYER, True), span=span)
@@ -317,7 +351,13 @@ class Values:
         if symbol is not None and not self._sees(name, scope):
             elsewhere.append(symbol.module.name)
         if elsewhere:
-            return self.wrong("R105", f"`{name}` stands in `{elsewhere[0]}`, which this file does not use", span, f"add the line `use {elsewhere[0]}`", scope)
+            return self.wrong(
+                "R105",
+                f"`{name}` stands in `{elsewhere[0]}`, which this file does not use",
+                span,
+                f"add the line `use {elsewhere[0]}`",
+                scope,
+            )
         wanted = plain(want) if want is not None else None
         if isinstance(wanted, KindT):
             members = self.world.kinds[wanted.kind].members
@@ -349,7 +389,9 @@ class Values:
                 return core.Const(0, type=ERROR, span=span) if ref is None else self.read(ref, span)
         return self.wrong("R214", f"`{name}` takes no key and has no owner here", span, f"write `{name}` alone", scope)
 
-    def _family_ref(self, name: str, family: Family, keys: tuple[nodes.Expr, ...], owner: core.Expr | None, scope: Scope, span: Span) -> core.PlaceRef | None:
+    def _family_ref(
+        self, name: str, family: Family, keys: tuple[nodes.Expr, ...], owner: core.Expr | None, scope: Scope, span: Span
+    ) -> core.PlaceRef | None:
         if family.place.per_player:
             if owner is None:
                 self.wrong("R214", f"`{name}`: of whom?", span, f"say `{name} of ...`", scope)
@@ -365,7 +407,8 @@ class Values:
 
     def place_ref(self, e: nodes.Expr, scope: Scope, what: str = "a place") -> core.PlaceRef | None:
         """The place that an expression names; what is no place is reported."""
-        name, keys, owner = "", (), None
+        name, owner = "", None
+        keys: tuple[nodes.Expr, ...] = ()
         match e:
             case nodes.Name():
                 name = e.name
@@ -399,27 +442,42 @@ class Values:
             return self._ref(self.places[name], keys, owner, scope, e.span)
         if binding is None and symbol is None and name and name not in self.names.definitions:
             known = [s.name for s in self.names.symbols.values() if s.sort == "place"] + list(scope.names)
-            self.wrong("R103", f"unknown place `{name}`", e.span, near(name, known) or "declare it: counter, status, zone, pile or slot", scope)
+            self.wrong(
+                "R103", f"unknown place `{name}`", e.span, near(name, known) or "declare it: counter, status, zone, pile or slot", scope
+            )
         else:
             self.wrong("R215", f"`{e.span.text}` is not {what}", e.span, "name the place itself", scope)
         return None
 
-    def _ref(self, place: core.Place, keys: tuple[nodes.Expr, ...], owner: core.Expr | None, scope: Scope, span: Span) -> core.PlaceRef | None:
+    def _ref(
+        self, place: core.Place, keys: tuple[nodes.Expr, ...], owner: core.Expr | None, scope: Scope, span: Span
+    ) -> core.PlaceRef | None:
         if len(keys) != len(place.keys):
             wanted = f"{place.name}({', '.join(str(k).removeprefix('a ') for k in place.keys)})" if place.keys else place.name
             self.wrong("R216", f"`{place.name}` has {len(place.keys)} keys, here are {len(keys)}", span, f"it is written `{wanted}`", scope)
             return None
-        made = tuple(self.want(self.value(k, scope, t), t, k.span, f"the key of `{place.name}`", scope) for k, t in zip(keys, place.keys, strict=True))
+        made = tuple(
+            self.want(self.value(k, scope, t), t, k.span, f"the key of `{place.name}`", scope)
+            for k, t in zip(keys, place.keys, strict=True)
+        )
         if place.per_player:
             if owner is None:
                 owner = self.implied_owner(place.name, span, scope)
                 if owner is None:
                     return None
             elif not isinstance(plain(owner.type), PlayerT | ErrorT):
-                self.wrong("R210", f"the owner of `{place.name}` is a player, this is {owner.type}", span, f"say `{place.name} of ` a player", scope)
+                self.wrong(
+                    "R210",
+                    f"the owner of `{place.name}` is a player, this is {owner.type}",
+                    span,
+                    f"say `{place.name} of ` a player",
+                    scope,
+                )
                 return None
         elif owner is not None:
-            self.wrong("R214", f"`{place.name}` belongs to nobody", span, f"write `{place.name}` alone, or declare it under `each player`", scope)
+            self.wrong(
+                "R214", f"`{place.name}` belongs to nobody", span, f"write `{place.name}` alone, or declare it under `each player`", scope
+            )
             return None
         return core.PlaceRef(place, owner, made, span)
 
@@ -432,10 +490,14 @@ class Values:
         if candidate is not None:
             return candidate
         if scope.you is None:
-            self.wrong("R302", f"`{name}` belongs to a player: whose?", span, f"say `{name} of ...`, or put it into a player's block", scope)
+            self.wrong(
+                "R302", f"`{name}` belongs to a player: whose?", span, f"say `{name} of ...`, or put it into a player's block", scope
+            )
             return None
         if scope.nested:
-            self.wrong("R301", f"`{name}` could belong to either of two players", span, f"say `your {name}`, or `{name} of ` the other one", scope)
+            self.wrong(
+                "R301", f"`{name}` could belong to either of two players", span, f"say `your {name}`, or `{name} of ` the other one", scope
+            )
         return scope.you
 
     # ------------------------------------------------------------ fields and tables
@@ -473,8 +535,12 @@ class Values:
             hint = near(name, known) or (f"it has: {', '.join(known)}" if known else "only players, pieces and kinds have fields")
             return self.wrong("R106", f"{item.type} has no `{name}`", span, hint, scope)
         if len(keys) != len(found.keys):
-            return self.wrong("R216", f"`{name}` has {len(found.keys)} keys, here are {len(keys)}", span, "give one value for each key", scope)
-        made = tuple(self.want(self.value(k, scope, t), t, k.span, f"the key of `{name}`", scope) for k, t in zip(keys, found.keys, strict=True))
+            return self.wrong(
+                "R216", f"`{name}` has {len(found.keys)} keys, here are {len(keys)}", span, "give one value for each key", scope
+            )
+        made = tuple(
+            self.want(self.value(k, scope, t), t, k.span, f"the key of `{name}`", scope) for k, t in zip(keys, found.keys, strict=True)
+        )
         return core.FieldOf(name, made, item, type=found.type, span=span)
 
     def _table(self, name: str, keys: tuple[nodes.Expr, ...], scope: Scope, span: Span) -> core.Expr:
@@ -482,8 +548,12 @@ class Values:
         if table is None:
             return core.Const(0, type=ERROR, span=span)
         if len(keys) != len(table.keys):
-            return self.wrong("R216", f"`{name}` has {len(table.keys)} keys, here are {len(keys)}", span, "give one value for each key", scope)
-        made = tuple(self.want(self.value(k, scope, t), t, k.span, f"the key of `{name}`", scope) for k, t in zip(keys, table.keys, strict=True))
+            return self.wrong(
+                "R216", f"`{name}` has {len(table.keys)} keys, here are {len(keys)}", span, "give one value for each key", scope
+            )
+        made = tuple(
+            self.want(self.value(k, scope, t), t, k.span, f"the key of `{name}`", scope) for k, t in zip(keys, table.keys, strict=True)
+        )
         return core.TableAt(table, made, type=table.type, span=span)
 
     # ------------------------------------------------------------ groups, clauses, folds
@@ -494,7 +564,9 @@ class Values:
         if isinstance(t, MaybeT) and isinstance(t.item, PieceT) and isinstance(made, core.Read):
             return evolve(made, type=SetT(t.item))  # a slot, read as the set of what it holds
         if not isinstance(t, SetT | ErrorT):
-            return self.wrong("R217", f"`{e.span.text}` is {t}, not a group", e.span, "a group is a place, a kind, players, a range or a list", scope)
+            return self.wrong(
+                "R217", f"`{e.span.text}` is {t}, not a group", e.span, "a group is a place, a kind, players, a range or a list", scope
+            )
         return made
 
     def _candidate(self, those: nodes.Those, scope: Scope) -> tuple[core.Expr, core.Variable, Scope]:
@@ -532,12 +604,26 @@ class Values:
             match such.test:
                 case nodes.VerbTest():
                     return self.want(
-                        self._call_value(such.test.verb, "object", (such.test.item,), (), owner, evolve(inner, candidates=inner.candidates[:-1]), such.test.span, BOOL),
-                        BOOL, such.test.span, "a condition", inner,
+                        self._call_value(
+                            such.test.verb,
+                            "object",
+                            (such.test.item,),
+                            (),
+                            owner,
+                            evolve(inner, candidates=inner.candidates[:-1]),
+                            such.test.span,
+                            BOOL,
+                        ),
+                        BOOL,
+                        such.test.span,
+                        "a condition",
+                        inner,
                     )
                 case nodes.Name() | nodes.Lookup():
                     keys = such.test.keys if isinstance(such.test, nodes.Lookup) else ()
-                    return self.want(self.access(such.test.name, keys, owner, inner, such.test.span, BOOL), BOOL, such.test.span, "a condition", inner)
+                    return self.want(
+                        self.access(such.test.name, keys, owner, inner, such.test.span, BOOL), BOOL, such.test.span, "a condition", inner
+                    )
         return self.boolean(such.test, inner)
 
     def _fold(self, e: nodes.Fold, scope: Scope) -> core.Expr:
@@ -576,12 +662,20 @@ class Values:
         start = self.want(self.value(e.start, scope, item), item, e.start.span, f"what `{e.order}` names", scope)
         ring = isinstance(item, PlayerT | ErrorT) or (isinstance(item, KindT) and self.world.kinds[item.kind].is_ring)
         if not ring:
-            return self.wrong("R219", f"`{e.order}` needs an order that closes; {item} has none", e.span, "players and rings have one: declare it with `ring`", scope)
+            return self.wrong(
+                "R219",
+                f"`{e.order}` needs an order that closes; {item} has none",
+                e.span,
+                "players and rings have one: declare it with `ring`",
+                scope,
+            )
         return core.Arranged(base, start, e.order == "after", type=SetT(item, True), span=e.span)
 
     def _of_kind(self, e: nodes.OfKind, scope: Scope) -> core.Expr:
         if e.kind not in self.world.pieces:
-            return self.wrong("R103", f"unknown pieces `{e.kind}`", e.span, near(e.kind, self.world.pieces) or "declare them with `pieces`", scope)
+            return self.wrong(
+                "R103", f"unknown pieces `{e.kind}`", e.span, near(e.kind, self.world.pieces) or "declare them with `pieces`", scope
+            )
         self._use(e.kind)
         base = self.group(e.place, scope)
         return core.OfKind(base, frozenset((e.kind,)), type=SetT(PieceT(frozenset((e.kind,)))), span=e.span, source=base.source)
@@ -630,7 +724,9 @@ class Values:
                 return self._call_value(e.head.verb, "object", (e.head.item,), e.args, None, scope, e.span, want)
             case nodes.Those() | nodes.Fold() | nodes.FoldOver():
                 return self.wrong("R220", "a preposition after a clause", e.args[0].span, "put the clause in brackets", scope)
-        return self.wrong("R220", f"`{e.head.span.text}` takes no `{e.args[0].word}`", e.args[0].span, "only a definition with that word does", scope)
+        return self.wrong(
+            "R220", f"`{e.head.span.text}` takes no `{e.args[0].word}`", e.args[0].span, "only a definition with that word does", scope
+        )
 
     def find(
         self, name: str, form: str, params: tuple[nodes.Expr, ...], args: tuple[nodes.Arg, ...], scope: Scope, span: Span, verb: bool
@@ -640,17 +736,35 @@ class Values:
         seen = [d for d in every if self.sees_definition(d, scope)]
         if not seen:
             if every:
-                self.wrong("R105", f"`{name}` stands in `{every[0].module.name}`, which this file does not use", span, f"add the line `use {every[0].module.name}`", scope)
+                self.wrong(
+                    "R105",
+                    f"`{name}` stands in `{every[0].module.name}`, which this file does not use",
+                    span,
+                    f"add the line `use {every[0].module.name}`",
+                    scope,
+                )
                 return None
             known = [d for d, made in self.names.definitions.items() if made[0].is_verb == verb]
             if verb and self.names.definitions.get(name):
-                self.wrong("R221", f"`{name}` is a value, not something that happens", span, "a verb changes something: raise, lower, set, move, ...", scope)
+                self.wrong(
+                    "R221",
+                    f"`{name}` is a value, not something that happens",
+                    span,
+                    "a verb changes something: raise, lower, set, move, ...",
+                    scope,
+                )
                 return None
             if not verb and self.names.definitions.get(name):
                 self.wrong("R221", f"`{name}` is a verb, not a value", span, "a verb stands at the start of a line of its own", scope)
                 return None
             word = "verb" if verb else "name"
-            self.wrong("R103", f"unknown {word} `{name}`", span, near(name, [*known, *(KERNEL_VERBS if verb else ())]) or f"define it: `{'verb' if verb else 'define'} {name} ...`", scope)
+            self.wrong(
+                "R103",
+                f"unknown {word} `{name}`",
+                span,
+                near(name, [*known, *(KERNEL_VERBS if verb else ())]) or f"define it: `{'verb' if verb else 'define'} {name} ...`",
+                scope,
+            )
             return None
         fitting = [d for d in seen if self._fits_call(d, form, params, args)]
         for d in every:
@@ -684,7 +798,14 @@ class Values:
         return True
 
     def _explain_mismatch(
-        self, seen: list[Definition], name: str, form: str, params: tuple[nodes.Expr, ...], args: tuple[nodes.Arg, ...], scope: Scope, span: Span
+        self,
+        seen: list[Definition],
+        name: str,
+        form: str,
+        params: tuple[nodes.Expr, ...],
+        args: tuple[nodes.Arg, ...],
+        scope: Scope,
+        span: Span,
     ) -> None:
         def distance(d: Definition) -> int:
             said = {a.word for a in args}
@@ -713,8 +834,15 @@ class Values:
         self.wrong("R235", f"`{name}` is not written like this", span, "compare it with its definition", scope, notes)
 
     def _call_value(
-        self, name: str, form: str, params: tuple[nodes.Expr, ...], args: tuple[nodes.Arg, ...], owner: core.Expr | None,
-        scope: Scope, span: Span, want: Type | None,
+        self,
+        name: str,
+        form: str,
+        params: tuple[nodes.Expr, ...],
+        args: tuple[nodes.Arg, ...],
+        owner: core.Expr | None,
+        scope: Scope,
+        span: Span,
+        want: Type | None,
     ) -> core.Expr:
         d = self.find(name, form, params, args, scope, span, False)
         if d is None:
@@ -792,7 +920,13 @@ class Values:
         if d.node.gives is not None:
             wanted = self.world.type_of(d.node.gives)
             if not fits(function.type, wanted):
-                self.wrong("R210", f"`{d.name}` gives {wanted}, this is {function.type}", d.node.span, "mend the value or the type after `gives`", inner)
+                self.wrong(
+                    "R210",
+                    f"`{d.name}` gives {wanted}, this is {function.type}",
+                    d.node.span,
+                    "mend the value or the type after `gives`",
+                    inner,
+                )
         self.functions[id(d)] = function
         return function
 
@@ -812,7 +946,9 @@ class Values:
             if p.name in at.names:
                 inner = inner.bind(p.name, at.names[p.name])
             else:
-                return self.wrong("R124", f"`original` needs `{p.name}`", original.node.span, f"name the parameter `{p.name}` as it was", at)
+                return self.wrong(
+                    "R124", f"`original` needs `{p.name}`", original.node.span, f"name the parameter `{p.name}` as it was", at
+                )
         return self._body(original, inner)
 
     def _overridden(self, d: Definition, params: tuple[core.Variable, ...], body: core.Expr) -> core.Expr:
@@ -845,7 +981,13 @@ class Values:
     def count_expansion(self, span: Span, scope: Scope) -> bool:
         self.expansions += 1
         if self.expansions == MAX_EXPANSIONS + 1:
-            self.wrong("R005", f"definitions unfold to more than {MAX_EXPANSIONS} pieces", span, "a definition that calls another twice, many times over, grows too large", scope)
+            self.wrong(
+                "R005",
+                f"definitions unfold to more than {MAX_EXPANSIONS} pieces",
+                span,
+                "a definition that calls another twice, many times over, grows too large",
+                scope,
+            )
         return self.expansions <= MAX_EXPANSIONS
 
     def bind_params(
@@ -870,7 +1012,13 @@ class Values:
         return evolve(inner, types=variables), lets
 
     def _bind_one(
-        self, d: Definition, param: nodes.Param, e: nodes.Expr, inner: Scope, scope: Scope, variables: dict[str, Type],
+        self,
+        d: Definition,
+        param: nodes.Param,
+        e: nodes.Expr,
+        inner: Scope,
+        scope: Scope,
+        variables: dict[str, Type],
         lets: list[tuple[core.Variable, core.Expr]],
     ) -> Scope:
         part = param.type.parts[0]
@@ -883,13 +1031,25 @@ class Values:
             if part == "zone" and not self._names_place(e, scope):
                 view = self.group(e, scope)
                 if view.source is None and not isinstance(view.type, ErrorT):
-                    self.wrong("R215", f"`{e.span.text}` lies in no place", e.span, f"`{param.name}` of `{d.name}` is a place, or a part of one", scope)
+                    self.wrong(
+                        "R215",
+                        f"`{e.span.text}` lies in no place",
+                        e.span,
+                        f"`{param.name}` of `{d.name}` is a place, or a part of one",
+                        scope,
+                    )
                 return inner.bind(param.name, ViewArg(e, scope))
             ref = self.place_ref(e, scope, f"a {part}")
             if ref is None:
                 return inner.bind(param.name, Bound(core.Const(0, type=ERROR, span=e.span)))
             if part != ref.place.word and not (part == "zone" and ref.place.holds_pieces):
-                self.wrong("R215", f"`{param.name}` of `{d.name}` is a {part}, `{ref.place.name}` is a {ref.place.word}", e.span, f"give a {part}", scope)
+                self.wrong(
+                    "R215",
+                    f"`{param.name}` of `{d.name}` is a {part}, `{ref.place.name}` is a {ref.place.word}",
+                    e.span,
+                    f"give a {part}",
+                    scope,
+                )
             return inner.bind(param.name, PlaceArg(self._fixed(ref, lets)))
         free = [w for w in _type_words(param.type) if w[:1].isupper() and w not in self.names.symbols]
         wanted: Type | None
@@ -926,7 +1086,9 @@ class Values:
             return False
         binding = scope.names.get(target.name)
         if binding is not None:
-            return isinstance(binding, PlaceArg | Family) or (isinstance(binding, ViewArg) and self._names_place(binding.expr, binding.scope))
+            return isinstance(binding, PlaceArg | Family) or (
+                isinstance(binding, ViewArg) and self._names_place(binding.expr, binding.scope)
+            )
         symbol = self.names.symbols.get(target.name)
         return symbol is not None and symbol.sort == "place"
 
@@ -937,14 +1099,23 @@ class Values:
             return binding
         place = self.places.get(target.name) if target is not None else None
         if place is None or target is None:
-            self.wrong("R215", f"`{e.span.text}` is no {word} that exists once for each", e.span, f"name a {word} declared under `each player`, or one with a key", scope)
+            self.wrong(
+                "R215",
+                f"`{e.span.text}` is no {word} that exists once for each",
+                e.span,
+                f"name a {word} declared under `each player`, or one with a key",
+                scope,
+            )
             return None
         self._use(place.name)
         if place.word != word:
             self.wrong("R215", f"`{place.name}` is a {place.word}, not a {word}", e.span, f"give a {word}", scope)
             return None
         keys = target.keys if isinstance(target, nodes.Lookup) else ()
-        made = tuple(self.want(self.value(k, scope, t), t, k.span, f"the key of `{place.name}`", scope) for k, t in zip(keys, place.keys, strict=False))
+        made = tuple(
+            self.want(self.value(k, scope, t), t, k.span, f"the key of `{place.name}`", scope)
+            for k, t in zip(keys, place.keys, strict=False)
+        )
         return Family(place, made)
 
     def _fixed(self, ref: core.PlaceRef, lets: list[tuple[core.Variable, core.Expr]]) -> core.PlaceRef:
@@ -997,13 +1168,23 @@ class Values:
             value = self.value(line.value, scope, None if isinstance(found, ErrorT) else found)
             made = join(found, value.type)
             if made is None:
-                return self.wrong("R201", f"`{d.name}` gives {value.type} here and {found} before", line.span, "all `give` lines have one type", scope)
+                return self.wrong(
+                    "R201", f"`{d.name}` gives {value.type} here and {found} before", line.span, "all `give` lines have one type", scope
+                )
             found = made
             if line.when is None:
                 if index + 1 < len(body):
-                    return self.wrong("R224", "lines after this one never apply", body[index + 1].span, "the line without a condition is the last", scope)
+                    return self.wrong(
+                        "R224", "lines after this one never apply", body[index + 1].span, "the line without a condition is the last", scope
+                    )
                 if cases and not line.otherwise:
-                    self.wrong("R225", "the last of several `give` lines says `otherwise`", line.span, "write `give ... otherwise`: the first line that applies counts", scope)
+                    self.wrong(
+                        "R225",
+                        "the last of several `give` lines says `otherwise`",
+                        line.span,
+                        "write `give ... otherwise`: the first line that applies counts",
+                        scope,
+                    )
                 if not cases:
                     if line.otherwise:
                         self.wrong("R225", "`otherwise` to what?", line.span, "a single line is written `give ...`", scope)
@@ -1038,4 +1219,4 @@ def _sum_type(terms: list[tuple[int, core.Expr]]) -> Type:
     return NumberT(low, high)
 
 
-__all__ = ["Values", "NoneT"]
+__all__ = ["NoneT", "Values"]

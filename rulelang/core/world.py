@@ -83,7 +83,12 @@ class World:
             known = [s.name for s in self.names.symbols.values() if s.sort in ("kind", "pieces")]
             self.problems.add("R103", f"unknown kind `{word}`", span, near(word, known) or f"declare it: `kind {word}: ...`")
         else:
-            self.problems.add("R103", f"unknown type `{word}`", span, near(word, ["number", "player", "none", *self.names.members]) or "a type is number, a range, player, or a kind")
+            self.problems.add(
+                "R103",
+                f"unknown type `{word}`",
+                span,
+                near(word, ["number", "player", "none", *self.names.members]) or "a type is number, a range, player, or a kind",
+            )
         return ERROR
 
     @staticmethod
@@ -133,7 +138,7 @@ class World:
                 self._build_table(symbol.node)
 
     def _extra(self, name: str, word: str) -> list[nodes.Row]:
-        found = []
+        found: list[nodes.Row] = []
         for extend, _module in self.names.extensions.get(name, []):
             if extend.word == word:
                 found.extend(r for r in extend.rows if isinstance(r, nodes.Row))
@@ -151,9 +156,7 @@ class World:
             self.problems.add("R005", f"more than {MAX_PIECES} pieces", node.span, "fewer copies")
             distinct = {}
         fields = self._fields(node.fields, list(distinct))
-        self.pieces[node.name] = core.Pieces(
-            node.name, per_player, fields, tuple(distinct.items()), None, node.span, node.source
-        )
+        self.pieces[node.name] = core.Pieces(node.name, per_player, fields, tuple(distinct.items()), None, node.span, node.source)
 
     def _widths(self, fields: tuple[nodes.Field, ...]) -> list[tuple[nodes.Field, tuple[Type, ...], Type, int]]:
         made = []
@@ -260,7 +263,9 @@ class World:
         filled: dict[int, tuple[int, nodes.TableRow]] = {}
         for row in rows:
             if len(row.keys) != len(keys):
-                self.problems.add("R203", f"this row has {len(row.keys)} keys, the table has {len(keys)}", row.span, "one key for each column")
+                self.problems.add(
+                    "R203", f"this row has {len(row.keys)} keys, the table has {len(keys)}", row.span, "one key for each column"
+                )
                 continue
             value = self._table_value(row.value, value_type, node.name)
             for cell in product(*(self._key(k, t, row, node.name) for k, t in zip(row.keys, keys, strict=True))):
@@ -270,22 +275,27 @@ class World:
                 if at in filled:
                     shown = ", ".join(self.key_names(t)[c] for t, c in zip(keys, cell, strict=True))
                     self.problems.add(
-                        "R205", f"`{node.name}` has two values for {shown}", row.span, "one row for each key",
+                        "R205",
+                        f"`{node.name}` has two values for {shown}",
+                        row.span,
+                        "one row for each key",
                         notes=[Note(filled[at][1].span, "the other row")],
                     )
                 filled[at] = (value, row)
         holes = [i for i in range(total) if i not in filled]
         if holes:
-            shown = []
+            missing: list[str] = []
             for at in holes[:6]:
-                cell_names = []
+                cell_names: list[str] = []
                 for t, dim in zip(reversed(keys), reversed(dims), strict=True):
                     cell_names.insert(0, self.key_names(t)[at % dim])
                     at //= dim
-                shown.append(", ".join(cell_names))
+                missing.append(", ".join(cell_names))
             self.problems.add(
-                "R204", f"`{node.name}` has no value for {'; '.join(shown)}{' ...' if len(holes) > 6 else ''}",
-                name_span(node, node.name), "add a row for it, or narrow the key",
+                "R204",
+                f"`{node.name}` has no value for {'; '.join(missing)}{' ...' if len(holes) > 6 else ''}",
+                name_span(node, node.name),
+                "add a row for it, or narrow the key",
             )
         values = tuple(filled[i][0] if i in filled else 0 for i in range(total))
         self.tables[node.name] = core.Table(node.name, keys, value_type, values, node.span, node.source)
@@ -328,11 +338,19 @@ class World:
                 for item in value.items:
                     found = self._literal_type(item)
                 return SetT(found)
-        self.problems.add("R203", f"`{value.span.text}` is no printed value", value.span, "a number, a member of a kind, yes, no, none, or a list")
+        self.problems.add(
+            "R203", f"`{value.span.text}` is no printed value", value.span, "a number, a member of a kind, yes, no, none, or a list"
+        )
         return ERROR
 
     def _table_value(self, value: nodes.Expr, t: Type, table: str) -> int:
-        raw = value.value if isinstance(value, nodes.Number | nodes.Truth) else value if isinstance(value, nodes.ListOf) else getattr(value, "name", None)
+        raw = (
+            value.value
+            if isinstance(value, nodes.Number | nodes.Truth)
+            else value
+            if isinstance(value, nodes.ListOf)
+            else getattr(value, "name", None)
+        )
         if isinstance(t, ErrorT):
             return 0
         if isinstance(t, SetT) and isinstance(t.item, ErrorT):

@@ -1,6 +1,7 @@
 """Core statements to a phase graph.  Built from the end to the start, so that every node knows where it leads."""
 
 from collections.abc import Iterable
+from typing import Any
 
 from attrs import define, evolve, field
 
@@ -123,10 +124,11 @@ def compile_graph(body: Iterable[core.Statement]) -> graph.PhaseGraph:
 
 
 def _renumber(node: graph.AnyNode, order: dict[int, int]) -> graph.AnyNode:
-    new = {"id": order[node.id]}
+    new: dict[str, Any] = {"id": order[node.id]}
     for name in ("next", "yes", "no", "body", "exit"):
         if hasattr(node, name):
             new[name] = order.get(getattr(node, name), -1)
     if isinstance(node, graph.Ask):
-        return evolve(node, bodies=tuple(order[b] for b in node.bodies), **new)
-    return evolve(node, **new)
+        new["bodies"] = tuple(order[b] for b in node.bodies)
+    made: graph.AnyNode = evolve(node, **new)
+    return made

@@ -120,7 +120,8 @@ class Layout:
 
     def add_place(self, place: core.Place) -> None:
         dims = [*((self.players,) if place.per_player else ()), *(self.key_size(k) for k in place.keys)]
-        strides, total = [], 1
+        strides: list[int] = []
+        total = 1
         for dim in reversed(dims):
             strides.insert(0, total)
             total *= dim

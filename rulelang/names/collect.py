@@ -8,9 +8,24 @@ from rulelang.source import Span
 from rulelang.surface import nodes
 
 KERNEL_VERBS = ("raise", "lower", "set", "move", "shuffle", "original")
-BUILT_IN = (
-    "players player opponents opponent you it none number top bottom nth owner reversed original yes no".split()
-)
+BUILT_IN = [
+    "players",
+    "player",
+    "opponents",
+    "opponent",
+    "you",
+    "it",
+    "none",
+    "number",
+    "top",
+    "bottom",
+    "nth",
+    "owner",
+    "reversed",
+    "original",
+    "yes",
+    "no",
+]
 
 
 def collect(modules: tuple[nodes.Module, ...], layers: tuple[nodes.Module, ...], problems: Problems) -> Names | None:
@@ -81,7 +96,10 @@ def _add(symbol: Symbol, names: Names, problems: Problems) -> None:
         problems.add("R102", f"`{symbol.name}` is a word of the language", here, "choose another name")
     elif other is not None and names_meet(other.module, symbol.module, names):
         problems.add(
-            "R101", f"`{symbol.name}` is declared twice", here, "choose another name for one of them",
+            "R101",
+            f"`{symbol.name}` is declared twice",
+            here,
+            "choose another name for one of them",
             notes=[Note(name_span(other.node, other.name), "declared here first")],
         )
     else:
@@ -99,7 +117,10 @@ def _members(kind: nodes.Kind, rows: Iterable[nodes.Row], names: Names, problems
             continue
         if row.name in seen:
             problems.add(
-                "R101", f"`{row.name}` stands twice in `{kind.name}`", row.span, "a member is listed once",
+                "R101",
+                f"`{row.name}` stands twice in `{kind.name}`",
+                row.span,
+                "a member is listed once",
                 notes=[Note(seen[row.name].span, "listed here first")],
             )
         seen[row.name] = row
@@ -111,7 +132,9 @@ def _define(made: Definition, names: Names, problems: Problems) -> None:
     for other in same:
         if shape(other.node.signature) == shape(made.node.signature) and names_meet(other.module, made.module, names):
             problems.add(
-                "R101", f"`{made.name}` is defined twice in the same form", name_span(made.node, made.name),
+                "R101",
+                f"`{made.name}` is defined twice in the same form",
+                name_span(made.node, made.name),
                 "give one of them another name, preposition or label",
                 notes=[Note(name_span(other.node, other.name), "defined here first")],
             )
@@ -119,7 +142,10 @@ def _define(made: Definition, names: Names, problems: Problems) -> None:
     symbol = names.symbols.get(made.name)
     if symbol is not None and names_meet(symbol.module, made.module, names):
         problems.add(
-            "R101", f"`{made.name}` is declared twice", name_span(made.node, made.name), "choose another name for one of them",
+            "R101",
+            f"`{made.name}` is declared twice",
+            name_span(made.node, made.name),
+            "choose another name for one of them",
             notes=[Note(name_span(symbol.node, symbol.name), "declared here first")],
         )
     if made.name in BUILT_IN or made.name in KERNEL_VERBS:
@@ -147,7 +173,9 @@ def _flow(module: nodes.Module, names: Names, problems: Problems) -> None:
             case nodes.Step() | nodes.Repeat():
                 if is_layer:
                     problems.add(
-                        "R121", f"a layer has no flow of its own: `{item.label}` would never happen", item.span,
+                        "R121",
+                        f"a layer has no flow of its own: `{item.label}` would never happen",
+                        item.span,
                         "say where it happens: `before ...`, `after ...` or `replace ...` a label of the game",
                     )
                 names.flow.append((item, module))
@@ -157,7 +185,10 @@ def _flow(module: nodes.Module, names: Names, problems: Problems) -> None:
             case nodes.Ranking():
                 if names.ranking is not None:
                     problems.add(
-                        "R101", "a second ranking", item.span, "one game has one ranking; a layer says `replace ranking`",
+                        "R101",
+                        "a second ranking",
+                        item.span,
+                        "one game has one ranking; a layer says `replace ranking`",
                         notes=[Note(names.ranking[0].span, "the first")],
                     )
                 names.ranking = (item, module)
@@ -167,7 +198,12 @@ def _flow(module: nodes.Module, names: Names, problems: Problems) -> None:
                 names.examples.append((item, module))
             case nodes.Hook() | nodes.Offer() | nodes.ReplaceDeclaration() | nodes.Extend():
                 if not is_layer and not (isinstance(item, nodes.Extend) and module.header and module.header.word == "data"):
-                    problems.add("R120", "only a variant can change what others declare", item.span, 'begin the file with `variant NAME of GAME "Title"`')
+                    problems.add(
+                        "R120",
+                        "only a variant can change what others declare",
+                        item.span,
+                        'begin the file with `variant NAME of GAME "Title"`',
+                    )
             case _:
                 pass
 
@@ -184,7 +220,9 @@ def _override(module: nodes.Module, names: Names, problems: Problems) -> None:
         elif isinstance(new, nodes.Table):
             old = names.symbols.get(new.name)
             if old is None or old.sort != "table":
-                _dangling("table", new.name, name_span(new, new.name), [s.name for s in names.symbols.values() if s.sort == "table"], problems)
+                _dangling(
+                    "table", new.name, name_span(new, new.name), [s.name for s in names.symbols.values() if s.sort == "table"], problems
+                )
                 continue
             if old.module in names.layers:
                 _conflict(new.name, name_span(old.node, old.name), name_span(new, new.name), problems)
@@ -207,7 +245,10 @@ def _replace_definition(new: nodes.Define | nodes.Verb, module: nodes.Module, na
             olds[index] = Definition(new, module, old.per_player, old)
             return
     problems.add(
-        "R124", f"`{name}` is replaced with another signature", here, "keep name, prepositions, labels and keys as they were",
+        "R124",
+        f"`{name}` is replaced with another signature",
+        here,
+        "keep name, prepositions, labels and keys as they were",
         notes=[Note(name_span(olds[0].node, name), "the definition in the game")],
     )
 
@@ -225,7 +266,10 @@ def _dangling(what: str, name: str, span: Span, known: Iterable[str], problems: 
 
 def _conflict(name: str, first: Span, second: Span, problems: Problems) -> None:
     problems.add(
-        "R123", f"`{name}` is replaced by two layers", second, "leave one of the layers out, or let one say `after` or `before`",
+        "R123",
+        f"`{name}` is replaced by two layers",
+        second,
+        "leave one of the layers out, or let one say `after` or `before`",
         notes=[Note(first, "replaced here as well")],
     )
 
@@ -248,9 +292,9 @@ def _collect_labels(names: Names) -> None:
         for choice, module in choices:
             names.labels.extend(_choice_labels(choice, (window,), module))
     for module in names.layers:
-        for item in module.items:
-            if isinstance(item, nodes.Hook):
-                names.labels.extend(walk_labels(item.body, (), module))
+        for declared in module.items:
+            if isinstance(declared, nodes.Hook):
+                names.labels.extend(walk_labels(declared.body, (), module))
 
 
 def walk_labels(body: Iterable[nodes.Statement], path: tuple[str, ...], module: nodes.Module) -> Iterator[LabelSymbol]:
@@ -306,7 +350,10 @@ def _labelled(label: nodes.Label, names: Names, problems: Problems) -> list[Labe
     exact = [f for f in found if f.path == label.parts] or verbs
     if len(found) > 1 and not verbs and len(exact) != 1:
         problems.add(
-            "R125", f"`{name}` could mean {len(found)} labels", label.span, "say which: " + " or ".join(f"`{f.text}`" for f in found[:4]),
+            "R125",
+            f"`{name}` could mean {len(found)} labels",
+            label.span,
+            "say which: " + " or ".join(f"`{f.text}`" for f in found[:4]),
             notes=[Note(name_span(f.node, f.path[-1]), f.text) for f in found[:2]],
         )
         return []

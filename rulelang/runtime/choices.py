@@ -186,7 +186,7 @@ class Choices(Effects):
                 return pack_seq(group)
             return universe.bag(group) if universe is not None else sum(1 << x for x in group)
 
-        def listed(s: State) -> Sequence[int]:
+        def every(s: State) -> Sequence[int]:
             have, least, most = items(s), low(s), high(s)
             if count_groups(have, least, most) > MAX_OPTIONS:
                 raise error_at(f"more than {MAX_OPTIONS} options", core.Origin(span))
@@ -195,8 +195,7 @@ class Choices(Effects):
                 return [keep(g) for group in found for g in sorted(set(permutations(group)))]
             return _kept(found, keep, universe, have)
 
-        if p.such_that is not None:
-            listed = self._such_that(p, slot, listed, lambda x: x)
+        listed = every if p.such_that is None else self._such_that(p, slot, every, lambda x: x)
         if p.such_that is not None or ordered:
             return PickCode(p, slot, lambda s: len(listed(s)), listed, free)
         if rep(p.base.type) == "bag" and p.quantity == "exactly":
@@ -266,8 +265,8 @@ class Choices(Effects):
 
     def _sizes(self, p: core.Pick) -> tuple[Fn, Fn]:
         n = self.expr(p.count).fn if p.count is not None else (lambda s: 0)
-        no_end = lambda s: 1 << 20  # noqa: E731
-        zero = lambda s: 0  # noqa: E731
+        no_end = lambda s: 1 << 20
+        zero = lambda s: 0
         return {"exactly": (n, n), "up to": (zero, n), "at least": (n, no_end), "any number": (zero, no_end)}[p.quantity]
 
     def _silent(self, d: core.Decide) -> bool:

@@ -226,7 +226,9 @@ class Effects(Values):
 
         return {"zone": from_zone, "pile": from_pile, "slot": from_slot}[place.word]
 
-    def _putter(self, place: core.Place, universe: Universe, under: bool, origin: core.Origin) -> Callable[[State, int, Sequence[int]], None]:
+    def _putter(
+        self, place: core.Place, universe: Universe, under: bool, origin: core.Origin
+    ) -> Callable[[State, int, Sequence[int]], None]:
         def to_zone(s: State, i: int, classes: Sequence[int]) -> None:
             s[i] += universe.bag(tuple(classes))
 

@@ -81,7 +81,7 @@ class Machine:
             if ask is not None:
                 counts = ask.counts(s)
                 count = sum(counts)
-                if count > 1 or count and (self.ask_forced or not (ask.silent or self.silence)):
+                if count > 1 or (count and (self.ask_forced or not (ask.silent or self.silence))):
                     self.pending = [Pending(ask.player(s), ask, s, None, counts, count)]
                     return
                 pc = self._take(ask, s, 0, counts, self.events)
@@ -141,7 +141,7 @@ class Machine:
             if ask is not None:
                 counts = ask.counts(s)
                 count = sum(counts)
-                if count > 1 or count and (self.ask_forced or not (ask.silent or self.silence)):
+                if count > 1 or (count and (self.ask_forced or not (ask.silent or self.silence))):
                     thread.pending = Pending(ask.player(s), ask, s, thread, counts, count)
                     return
                 pc = self._take(ask, s, 0, counts, thread.events)

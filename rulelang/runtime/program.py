@@ -282,7 +282,7 @@ def _past_names(node: graph.AnyNode, nodes: tuple[graph.AnyNode, ...]) -> graph.
     """The node with its edges past steps that do nothing but bear a name."""
 
     def past(at: int) -> int:
-        while 0 <= at and isinstance(found := nodes[at], graph.StepStart | graph.StepEnd):
+        while at >= 0 and isinstance(found := nodes[at], graph.StepStart | graph.StepEnd):
             at = found.next
         return at
 
@@ -454,7 +454,8 @@ def _size(layout: Layout, place: core.Place) -> int:
 
 
 def _strides(layout: Layout, place: core.Place) -> tuple[int, ...]:
-    strides, total = [], 1
+    strides: list[int] = []
+    total = 1
     for k in reversed(place.keys):
         strides.insert(0, total)
         total *= layout.key_size(k)

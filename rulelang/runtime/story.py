@@ -33,7 +33,9 @@ class Story:
                     return None
                 lost = f" ({abs(event.lost)} {'lost' if event.lost > 0 else 'not taken'})" if event.lost else ""
                 change = event.new - event.old
-                return f"{self._where(event.place, event.slot)}: {event.old} {'+' if change >= 0 else '-'} {abs(change)} = {event.new}{lost}"
+                return (
+                    f"{self._where(event.place, event.slot)}: {event.old} {'+' if change >= 0 else '-'} {abs(change)} = {event.new}{lost}"
+                )
             case Became():
                 if not self._sees(event.place, event.slot, seat):
                     return None

@@ -121,11 +121,11 @@ class Values:
                     return Code(lambda s: offset + s[v])
                 return Code(lambda s: offset + stride * s[v])
 
-            def one(s: State) -> int:
+            def one(s: State) -> Any:
                 k = fn(s)
                 if not 0 <= k - low < size:
                     self._in_range(k - low, size, ref)
-                return offset + stride * int(k)
+                return offset + stride * k
 
             return Code(one)
         table = tuple((c.fn, stride, low, size) for c, stride, low, size, _ in moving)
@@ -180,7 +180,7 @@ class Values:
             if universe.width == 1:
                 return lambda s: members(fn(s))
             return lambda s: tuple(c for c, n in universe.items(fn(s)) for _ in range(n))
-        return lambda s: (() if fn(s) < 0 else (fn(s),))
+        return lambda s: () if fn(s) < 0 else (fn(s),)
 
     def distinct(self, e: core.Expr) -> Fn:
         """A closure that gives the elements that can be told apart, once each."""
@@ -386,7 +386,7 @@ class Values:
                 return Code(lambda s: f(s) - g(s))
         table = tuple(moving)
 
-        def fn(s: State) -> int:
+        def fn(s: State) -> Any:
             total = base
             for sign, f in table:
                 total += sign * f(s)
@@ -509,7 +509,19 @@ class Values:
         if isinstance(e, core.Var):
             e = self.resolve(e)
             return e.var is var if isinstance(e, core.Var) else self._reads_only(e, var)
-        if isinstance(e, core.Read | core.Nth | core.PositionOf | core.Call | core.LetIn | core.Compute | core.Filter | core.Exists | core.ForAll | core.Over):
+        if isinstance(
+            e,
+            core.Read
+            | core.Nth
+            | core.PositionOf
+            | core.Call
+            | core.LetIn
+            | core.Compute
+            | core.Filter
+            | core.Exists
+            | core.ForAll
+            | core.Over,
+        ):
             return False
         if isinstance(e, tuple):
             return all(self._reads_only(x, var) for x in e)
@@ -687,7 +699,7 @@ class Values:
         best = max if op == "largest" else min
 
         def extreme(s: State) -> int:
-            found = []
+            found: list[int] = []
             for x in each(s):
                 s[at] = x
                 found.append(value(s))

@@ -87,14 +87,11 @@ class Words:
         if not pieces.fields:
             word = readable(cls.kind.lower())
             return f"{word} of {self.names[cls.owner]}" if cls.owner >= 0 else word
-        parts = []
-        keyed = False
+        parts: list[str] = []
         for f in pieces.fields.values():
             if f.keys and parts:
-                keyed = True
                 break  # a card with a name and a table on it is known by its name
             parts.extend(self.text(v, f.type) for v in f.values[cls.row])
-        del keyed
         return " ".join(parts)
 
     def group(self, items: tuple[int, ...], t: Type) -> str:
@@ -126,9 +123,7 @@ class Words:
         return "(" + ", ".join(shown) + ")"
 
     def key_data(self, place: core.Place, keys: tuple[int, ...]) -> tuple[str, ...]:
-        return tuple(
-            str(self.data(k + (t.low or 0 if isinstance(t, NumberT) else 0), t)) for k, t in zip(keys, place.keys, strict=True)
-        )
+        return tuple(str(self.data(k + (t.low or 0 if isinstance(t, NumberT) else 0), t)) for k, t in zip(keys, place.keys, strict=True))
 
     def held(self, place: core.Place, value: int) -> Any:
         """What a slot holds, as plain data."""
