@@ -9,10 +9,9 @@ from attrs import define, field, frozen
 
 from rulelang import pipeline
 from rulelang.core import nodes as core
-from rulelang.core.nodes import Expr as CoreExpr
 from rulelang.core.nodes import Game as CoreGame
 from rulelang.core.nodes import Option as CoreOption
-from rulelang.core.types import BoolT, KindT, PlayerT, SetT, Type
+from rulelang.core.types import KindT, SetT, Type
 from rulelang.diagnostics import near
 from rulelang.errors import IllegalChoice, MatchFileError, RuleError, UsageError
 from rulelang.graph.layout import CHANCE
@@ -20,6 +19,7 @@ from rulelang.runtime.events import AnyEvent, Began, Counted
 from rulelang.runtime.knowledge import Knowledge, sees
 from rulelang.runtime.machine import Machine, Pending
 from rulelang.runtime.program import Program, make_program
+from rulelang.runtime.settings import option_value, option_word, refused
 from rulelang.runtime.story import Story
 from rulelang.runtime.values import State
 from rulelang.runtime.words import Words, readable
@@ -89,19 +89,11 @@ class Game:
                 hint = near(name, self.options) or (f"it has: {', '.join(self.options)}" if self.options else "it has none")
                 raise UsageError(f"{self.title} has no option `{name}`; {hint}")
             made[name] = option_value(self.core, self.options[name], value, players)
-        for option in self.options.values():
-            if option.only_if is not None and not self.holds(option.only_if, players, made):
-                shown = option.span.text.split("only if")[-1].split("{")[0].strip()
-                raise UsageError(f"`{option.name}` cannot be {option_word(self.core, option, made[option.name])} here: only if {shown}")
+        option = refused(self.core, players, made)
+        if option is not None:
+            shown = option.span.text.split("only if")[-1].split("{")[0].strip()
+            raise UsageError(f"`{option.name}` cannot be {option_word(self.core, option, made[option.name])} here: only if {shown}")
         return made
-
-    def holds(self, test: CoreExpr, players: int, options: dict[str, int]) -> bool:
-        from rulelang.graph.layout import make_layout
-        from rulelang.runtime.values import Values
-
-        values = Values(make_layout(self.core, players, options))
-        values.scratch_base = 1000
-        return bool(values.expr(test).fn([0] * 2000))
 
     def program(self, players: int, options: dict[str, int], chance: Any, emit: Any = None) -> Program:
         assert self.loaded.flow is not None
@@ -118,33 +110,6 @@ class Game:
             seed = Random().randrange(1 << 32)
         named = tuple(names) if names is not None else tuple(f"seat {i}" for i in range(count))
         return Match(self, count, settings, seed, chance, ask_forced, named)
-
-
-def option_value(game: core.Game, option: core.Option, value: Any, players: int) -> int:
-    found: int | None = None
-    t: Type = option.type
-    if isinstance(t, KindT):
-        words = game.kinds[t.kind].members
-        found = words.index(value) if value in words else None
-    elif isinstance(t, BoolT):
-        found = {"yes": 1, "no": 0, True: 1, False: 0}.get(value)
-    elif isinstance(value, int) and not isinstance(value, bool):
-        found = value
-    elif isinstance(value, str) and value.lstrip("-").isdigit():
-        found = int(value)
-    allowed = option.values if not isinstance(t, PlayerT) else tuple(range(players))
-    if found is None or found not in allowed:
-        shown = " or ".join(option_word(game, option, v) for v in allowed)
-        raise UsageError(f"`{option.name}` is {shown}, not {value}")
-    return found
-
-
-def option_word(game: core.Game, option: core.Option, value: int) -> str:
-    if isinstance(option.type, KindT):
-        return game.kinds[option.type.kind].members[value]
-    if isinstance(option.type, BoolT):
-        return "yes" if value else "no"
-    return str(value)
 
 
 # ---------------------------------------------------------------- decisions

@@ -20,6 +20,7 @@ from rulelang.names.table import Definition, LabelSymbol, Names
 from rulelang.pipeline import Loaded
 from rulelang.runtime.machine import Machine, Pending
 from rulelang.runtime.program import Program, make_program
+from rulelang.runtime.settings import option_value
 from rulelang.runtime.values import State, members, rep, unpack_seq
 from rulelang.runtime.words import Words
 from rulelang.source import Span
@@ -136,8 +137,6 @@ class _Run:
         self.settings = {o.name: self.settings.get(o.name, o.default) for o in self.game.options.values()}
 
     def _option(self, line: nodes.ExOption) -> None:
-        from rulelang.api import option_value
-
         option = self.game.options.get(line.name)
         if option is None:
             raise Failed("R103", f"no option `{line.name}`", line.span, near(line.name, self.game.options))

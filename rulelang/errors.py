@@ -21,6 +21,10 @@ class RulesError(RulelangError):
 class RuleError(RulelangError):
     """A rule was broken while a match ran: a counter left its range, a pile was short, a loop never asked."""
 
+    def __init__(self, message: str, origin: object = None) -> None:
+        super().__init__(message)
+        self.origin = origin  # the rule, as the core knows it
+
 
 class IllegalChoice(RulelangError):
     """A choice that is not offered: the wrong seat, the wrong option, twice, or after the end."""

@@ -200,7 +200,7 @@ def error_at(message: str, origin: core.Origin | None) -> RuleError:
     if origin is None:
         return RuleError(message)
     heading = f" ({origin.heading})" if origin.heading else ""
-    return RuleError(f"{message}\n  {origin.span}{heading}")
+    return RuleError(f"{message}\n  {origin.span}{heading}", origin)
 
 
 __all__ = ["CHANCE", "FIRST", "PC", "Layout", "MaybeT", "Universe", "add_universes", "error_at", "field_values", "make_layout"]
