@@ -9,7 +9,7 @@ ROOT = Path(__file__).resolve().parent.parent / "rulelang"
 ORDER = ["source", "diagnostics", "errors", "surface", "names", "core", "graph", "runtime"]
 ABOVE = ["serial", "pipeline", "claims", "proofs", "api", "codes", "terminal", "cli", "__main__", "__init__"]
 ONLY_IN = {
-    "lark": {"surface/parse.py"},
+    "lark": {"surface/parse.py", "surface/build.py", "surface/lexer.py"},
     "cattrs": {"serial.py"},
     "networkx": {"graph/picture.py", "graph/analyse.py"},
 }

@@ -1,11 +1,12 @@
 """Text in, surface tree out.  The file is cut at column 0 and each declaration is parsed on its own, so that one
 mistake costs one declaration and every mistake is reported with its true place in one run."""
 
+import os
 import re
-import tempfile
 from collections.abc import Iterator
 from functools import lru_cache
 from importlib.resources import files
+from pathlib import Path
 
 from lark import Lark, Token
 from lark.exceptions import LarkError, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
@@ -16,6 +17,7 @@ from rulelang.diagnostics import Problems
 from rulelang.source import SourceFile, Span
 from rulelang.surface import nodes
 from rulelang.surface.build import Build
+from rulelang.surface.lexer import WordLexer
 
 MAX_DEPTH = 100
 MAX_NUMBER = 2**53
@@ -56,20 +58,16 @@ class Blocks(Indenter):
 def _lark() -> Lark:
     grammar = files("rulelang.surface").joinpath("grammar.lark").read_text(encoding="utf-8")
 
-    def make(cache: bool) -> Lark:
+    def make(cache: str | bool) -> Lark:
         return Lark(
-            grammar,
-            parser="lalr",
-            lexer="contextual",
-            postlex=Blocks(),
-            propagate_positions=True,
-            maybe_placeholders=True,
-            cache=cache,
-        )
+            grammar, parser="lalr", lexer=WordLexer, postlex=Blocks(), propagate_positions=True, maybe_placeholders=True, cache=cache
+        )  # fmt: skip
 
     try:
-        return make(bool(tempfile.gettempdir()))
-    except OSError:  # no place to keep the tables: work them out
+        folder = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "rulelang"
+        folder.mkdir(parents=True, exist_ok=True)
+        return make(str(folder / "grammar.tables"))
+    except (OSError, RuntimeError):  # no place to keep the tables: work them out
         return make(False)
 
 
