@@ -134,7 +134,7 @@ def _places(flow: Flow, names: Names) -> None:
         if place.word == "counter" and place.high is not None and not place.stops_high:
             flow.problems.add(
                 "R250", f"`{place.name}` has an end, but does not say what happens beyond it",
-                name_span(names.symbols[place.name].node, place.name), "add `, stops at ...`, or leave the upper end open",
+                name_span(names.symbols[place.name].node, place.name), "add `, excess beyond ... is lost`, or leave the upper end open",
             )  # fmt: skip
 
 

@@ -159,6 +159,8 @@ class Values:
                 return core.ForAll(var, base, test, type=BOOL, span=e.span)
             case nodes.NounPhrase():
                 return self._noun_phrase(e, scope, want)
+            case nodes.Counted():
+                return self.wrong("R229", f"`{e.span.text}` is moved, not computed", e.span, f"write `move {e.span.text} from ... to ...`", scope)
 
     def _whole_kind(self, e: nodes.KindName, scope: Scope) -> core.Expr:
         kind = self.world.kinds.get(e.name)

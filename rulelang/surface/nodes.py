@@ -257,6 +257,14 @@ class NounPhrase(Node):
     args: tuple[Arg, ...]
 
 
+@frozen
+class Counted(Node):
+    """`2 Cube`: so many pieces of a kind, to be moved"""
+
+    count: "Expr"
+    kind: str
+
+
 Expr = (
     Number
     | Truth
@@ -286,6 +294,7 @@ Expr = (
     | FoldOver
     | Every
     | NounPhrase
+    | Counted
 )
 
 
@@ -398,10 +407,11 @@ class If(Node):
 
 @frozen
 class Together(Node):
-    """`together each player who laid troops`"""
+    """`together each player who laid troops`; `secretly each player` where they are asked"""
 
     those: Those
     body: "tuple[Statement, ...]"
+    secretly: bool
 
 
 @frozen
@@ -423,7 +433,7 @@ class InTurn(Node):
 
 @frozen
 class End(Node):
-    """`end rounds when some player has seals >= target`"""
+    """`end rounds if some player has seals >= target`"""
 
     label: str
     when: Expr | None
@@ -431,7 +441,7 @@ class End(Node):
 
 @frozen
 class Give(Node):
-    """`give 4 when c`, `give 2 otherwise`, `give x`"""
+    """`give 4 if c`, `give 2 otherwise`, `give x`"""
 
     value: Expr
     when: Expr | None
@@ -447,7 +457,7 @@ class Needs(Node):
 
 @frozen
 class Place(Node):
-    """`counter wares: 0..15, public, starts at 2, stops at 15`"""
+    """`counter wares: 0..15, public, starts at 2, excess beyond 15 is lost`"""
 
     word: str
     name: str
@@ -456,7 +466,8 @@ class Place(Node):
     visibility: tuple[str, ...]
     starts_at: Expr | None
     starts_with: str | None
-    stops_at: tuple[Expr, ...]
+    own: bool
+    excess: tuple[tuple[str, Expr], ...]
 
 
 Statement = Phrase | Place | Step | Repeat | Let | If | Together | InTurn | Choose | End | Give | Needs
@@ -670,7 +681,7 @@ class Extend(Node):
 
 @frozen
 class Invariant(Node):
-    """`invariant "a city stores no more than it has spaces"`"""
+    """`always true "a city stores no more than it has spaces"`"""
 
     text: str
     test: Expr

@@ -272,8 +272,8 @@ def _unexpected(source: SourceFile, at: int, length: int, found: str, expected: 
         r"[-+*/]|to\b|into\b|among\b|from\b|[<>]=?", shown
     ):
         hint = "a who/where/has clause reaches to the end of the line: put it in brackets, or use `let`"
-    elif not hint and re.match(r"when\b", shown):
-        hint = "the condition of an option is written `, only if ...`"
+    elif not hint and re.match(r"(when|if)\b", shown):
+        hint = "a condition is written `if ...`, that of an option `, only if ...`"
     elif not hint and 0 < len(wanted) <= 8:
         hint = "expected " + " or ".join(wanted)
     elif not hint and "COLON" in expected:
