@@ -472,8 +472,7 @@ class Match:
     def story(self) -> tuple[str, ...]:
         """The events as sentences, for a reader who may know everything."""
         teller = Story(self._trace().machine.program.layout, self._words)
-        told = (teller.tell(e, None) for e in self.events)
-        return tuple(line for line in told if line is not None)
+        return teller.tell_all(self.events, None)
 
     def events_for(self, player: int) -> tuple[str, ...]:
         """What happened as that seat saw it, its own hidden choices included."""
@@ -485,8 +484,7 @@ class Match:
             for t in trace.machine.fork.threads:
                 if t.who == player:
                     events.extend(t.events)
-        told = (teller.tell(e, player) for e in events if not isinstance(e, Began) or not e.inside)
-        return tuple(line for line in told if line is not None)
+        return teller.tell_all((e for e in events if not isinstance(e, Began) or not e.inside), player)
 
     def _seat(self, player: int) -> None:
         if not 0 <= player < self.players:

@@ -66,7 +66,7 @@ class _Builder:
                 head = self.new()
                 self.live = (*self.live, s.count)
                 body = self.block(s.body, head)
-                self.put(graph.LoopHead(head, s.count, s.times, body, then, path=s.path, origin=s.origin))
+                self.put(graph.LoopHead(head, s.count, s.times, body, then, self._is_told(s), path=s.path, origin=s.origin))
                 return self.put(graph.LoopStart(self.new(), s.count, head, path=s.path, origin=s.origin))
             case core.ForEach():
                 return self.each(s.var, s.base, s.order, s.body, then, s.origin)
@@ -83,6 +83,9 @@ class _Builder:
                 return self.ask(s, then)
             case core.End():
                 return self.ends[s.target]
+
+    def _is_told(self, s: core.Loop) -> bool:
+        return bool(s.target.label) and not self.inside and not s.origin.calls
 
     def each(
         self, var: core.Variable, base: core.Expr, order: core.Order | None, body: Iterable[core.Statement], then: int, origin: core.Origin

@@ -57,6 +57,7 @@ class LoopHead(Node):
     times: core.Expr | None
     body: int
     exit: int
+    told: bool  # a named loop of the flow: its passes are part of the story
 
 
 @frozen

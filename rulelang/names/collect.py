@@ -36,10 +36,11 @@ def collect(modules: tuple[nodes.Module, ...], layers: tuple[nodes.Module, ...],
         return None
     names = Names(main.header, modules + layers, layers)
     own = {m.name for m in modules + layers if m.header and m.header.word != "library"}
+    base_uses = _used_by(main)
     for module in names.modules:
-        direct = {n for item in module.items if isinstance(item, nodes.Use) for n in item.names}
         is_library = module.header is not None and module.header.word == "library"
-        names.uses[module.name] = frozenset(direct | {module.name} | (set() if is_library else own))
+        on_base = base_uses if module in layers else set()  # a layer speaks the words of its game
+        names.uses[module.name] = frozenset(_used_by(module) | {module.name} | on_base | (set() if is_library else own))
     for module in names.modules:
         _declare(module, names, problems)
     for module in names.modules:
@@ -50,6 +51,10 @@ def collect(modules: tuple[nodes.Module, ...], layers: tuple[nodes.Module, ...],
     for module in layers:
         _hook(module, names, problems)
     return names
+
+
+def _used_by(module: nodes.Module) -> set[str]:
+    return {name for item in module.items if isinstance(item, nodes.Use) for name in item.names}
 
 
 # ---------------------------------------------------------------- declarations
@@ -135,7 +140,7 @@ def _define(made: Definition, names: Names, problems: Problems) -> None:
                 "R101",
                 f"`{made.name}` is defined twice in the same form",
                 name_span(made.node, made.name),
-                "give one of them another name, preposition or label",
+                f"a variant says `replace define {made.name}`" if made.module in names.layers else "give one of them another name, preposition or label",
                 notes=[Note(name_span(other.node, other.name), "defined here first")],
             )
             return

@@ -15,7 +15,7 @@ from rulelang.graph.compile import compile_graph
 from rulelang.graph.layout import CHANCE, Layout, add_universes, error_at, make_layout
 from rulelang.runtime.choices import AskCode, Choices
 from rulelang.runtime.effects import Emit
-from rulelang.runtime.events import Began, Drawn, Shuffled
+from rulelang.runtime.events import Again, Began, Drawn, Shuffled
 from rulelang.runtime.values import SEQ_BITS, Fn, State, Values, pack_seq
 
 STEP_LIMIT = 1_000_000
@@ -169,6 +169,18 @@ class _Maker:
 
     def _loop_head(self, node: graph.LoopHead) -> Step:
         at, body, exit_ = self.code.variable(node.count), node.body, node.exit
+        emit, origin, name = self.emit, node.origin, node.count.name
+        if emit is not None and node.told:
+            limit = self.code.expr(node.times).fn if node.times is not None else lambda s: STEP_LIMIT
+
+            def told(s: State) -> int:
+                if s[at] >= limit(s):
+                    return exit_
+                s[at] += 1
+                emit(Again(origin, name, s[at]))
+                return body
+
+            return told
         if node.times is None:
 
             def again(s: State) -> int:
