@@ -241,7 +241,8 @@ class Match:
 
     def _fresh(self) -> Machine:
         assert self._program is not None
-        machine = Machine(self._program, self._program.start[:], self.ask_forced, at_thread=self._at_thread)
+        at_thread = self._at_thread if self._program.chance_in_threads else None
+        machine = Machine(self._program, self._program.start[:], self.ask_forced, at_thread=at_thread)
         machine.begin()
         return machine
 

@@ -286,6 +286,8 @@ class Values:
             universe = self.layout.universe(base.place.place.type)
             slot = self.slot(base.place).fn
             return Code(lambda s: universe.length(s[slot(s)]))
+        if isinstance(base, core.Filter) and rep(base.type) == "seq":
+            return self._count_those(base)
         code = self.expr(base)
         fn, form = code.fn, rep(base.type)
         if isinstance(base, core.Span_):
@@ -299,6 +301,20 @@ class Values:
             modulus = universe.modulus
             return self.fold(lambda s: fn(s) % modulus, code)
         return self.fold(lambda s: len(fn(s)), code)
+
+    def _count_those(self, e: core.Filter) -> Code:
+        """`number of opponents who ...`: counted without being listed."""
+        each, at, test = self.seq(e.base), self.variable(e.var), self.expr(e.test).fn
+
+        def fn(s: State) -> int:
+            n = 0
+            for x in each(s):
+                s[at] = x
+                if test(s):
+                    n += 1
+            return n
+
+        return Code(fn)
 
     def _FieldOf(self, e: core.FieldOf) -> Code:
         values, keys = field_values(self.layout, e.item.type, e.name)
@@ -597,6 +613,19 @@ class Values:
                 return found
 
             return Code(bag)
+
+        if base.const:  # players, or a whole kind: one closure call for each, and nothing else
+            bits = tuple((x, 1 << x) for x in members(base.value))
+
+            def mask_of_all(s: State) -> int:
+                found = 0
+                for x, bit in bits:
+                    s[at] = x
+                    if test(s):
+                        found |= bit
+                return found
+
+            return Code(mask_of_all)
 
         def mask_of(s: State) -> int:
             found = 0
