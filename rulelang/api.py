@@ -33,7 +33,7 @@ ChanceScript = Callable[[str, list[Any]], Any]
 
 
 def load(game: str, with_: Iterable[str] = ()) -> "Game":
-    """`load("visby")`, `load("tallinn", with_=["envoy"])`: a bundled name, a file or a folder."""
+    """`load("harbour")`, `load("harbour", with_=["winter"])`: a bundled name, a file or a folder."""
     layers = (with_,) if isinstance(with_, str) else tuple(with_)
     loaded = pipeline.load(game, layers)
     return Game(game, loaded, pipeline.require(loaded))

@@ -449,4 +449,18 @@ class Screen:
             self.say(f"   … and {len(listed) - LISTED} more: type a part of what you look for", "dim")
 
 
-__all__ = ["Drawn", "Game", "MaybeT", "Moved", "NoReturn", "PromptSession", "Random", "RuleError", "Shuffled", "UsageError", "field", "signal", "sys"]
+__all__ = [
+    "Drawn",
+    "Game",
+    "MaybeT",
+    "Moved",
+    "NoReturn",
+    "PromptSession",
+    "Random",
+    "RuleError",
+    "Shuffled",
+    "UsageError",
+    "field",
+    "signal",
+    "sys",
+]

@@ -205,7 +205,13 @@ class Flow(Values):
         if not self._holds(source, s, scope) or not self._holds(goal, s, scope):
             return []
         if item.kind not in self.world.pieces:
-            self.wrong("R103", f"unknown pieces `{item.kind}`", item.span, near(item.kind, self.world.pieces) or "declare them with `pieces`", scope)
+            self.wrong(
+                "R103",
+                f"unknown pieces `{item.kind}`",
+                item.span,
+                near(item.kind, self.world.pieces) or "declare them with `pieces`",
+                scope,
+            )
             return []
         self.names.used.add(id(self.names.symbols[item.kind].node))
         wanted = PieceT(frozenset((item.kind,)))
@@ -214,7 +220,13 @@ class Flow(Values):
             self.wrong("R210", f"`{source.place.name}` holds {held}, not {wanted}", item.span, "name the pieces that lie there", scope)
         self._check_kinds(wanted, goal, s, scope)
         if source.place.word == "zone" and not self._alike(source.place):
-            self.wrong("R238", f"the pieces in `{source.place.name}` differ: which ones?", item.span, "let somebody `choose` them, or take the top of a pile", scope)
+            self.wrong(
+                "R238",
+                f"the pieces in `{source.place.name}` differ: which ones?",
+                item.span,
+                "let somebody `choose` them, or take the top of a pile",
+                scope,
+            )
         return [core.MoveCount(count, source, goal, under, origin=scope.origin(s))]
 
     def _alike(self, place: core.Place) -> bool:
@@ -410,7 +422,7 @@ class Flow(Values):
         for k, written in zip(keys, s.keys, strict=True):
             if self.world.size(k) is None and not isinstance(k, PlayerT | ErrorT):
                 self.wrong(
-                    "R202", f"the key of `{s.name}` must be a kind, players or a range", written.span, "for example `booths(City)`", scope
+                    "R202", f"the key of `{s.name}` must be a kind, players or a range", written.span, "for example `stalls(City)`", scope
                 )
         item = self._place_type(s, scope)
         low = high = None
@@ -443,9 +455,13 @@ class Flow(Values):
             elif self.world.pieces[s.starts_with].per_player and not per_player:
                 self.wrong("R245", f"`{s.starts_with}` belong to the players", s.span, f"put `{s.name}` under `each player` too", scope)
             elif per_player and self.world.pieces[s.starts_with].per_player != s.own and self.world.pieces[s.starts_with].per_player:
-                self.wrong("R245", "all of whom?", s.span, f"every player has `{s.starts_with}`: say `starts with all own {s.starts_with}`", scope)
+                self.wrong(
+                    "R245", "all of whom?", s.span, f"every player has `{s.starts_with}`: say `starts with all own {s.starts_with}`", scope
+                )
             elif s.own and not self.world.pieces[s.starts_with].per_player:
-                self.wrong("R245", f"nobody owns `{s.starts_with}`", s.span, "leave out `own`, or declare the pieces under `each player`", scope)
+                self.wrong(
+                    "R245", f"nobody owns `{s.starts_with}`", s.span, "leave out `own`, or declare the pieces under `each player`", scope
+                )
             elif per_player and not self.world.pieces[s.starts_with].per_player:
                 self.wrong(
                     "R245",
@@ -473,7 +489,7 @@ class Flow(Values):
     def _place_type(self, s: nodes.Place, scope: Scope) -> Type:
         if s.word == "counter":
             if not isinstance(s.type.parts[0], nodes.Range) and s.type.parts != ("number",):
-                self.wrong("R201", "a counter counts: it is a range, or number", s.type.span, "for example `counter wares: 0..15`", scope)
+                self.wrong("R201", "a counter counts: it is a range, or number", s.type.span, "for example `counter cubes: 0..15`", scope)
             return NUMBER
         t = self.world.type_of(s.type, scope.types)
         if s.word == "status":
@@ -499,7 +515,9 @@ class Flow(Values):
             elif not isinstance(end.type, ErrorT):
                 shown = part.span.text
                 hint = f"the range is {shown}: say beyond its last or below its first number"
-                self.wrong("R243", f"nothing lies {word} {written.span.text} in `{s.name}` but more of its range", written.span, hint, scope)
+                self.wrong(
+                    "R243", f"nothing lies {word} {written.span.text} in `{s.name}` but more of its range", written.span, hint, scope
+                )
         return low, high, at_low, at_high
 
     def _end(self, s: nodes.End, scope: Scope) -> list[core.Statement]:
@@ -562,7 +580,13 @@ class Flow(Values):
         body = self.block(s.body, inner)
         made = judge(core.Together(var, base, body, False, False, origin=scope.origin(s)), self.problems, scope.heading)
         if made.asks and not s.secretly:
-            self.wrong("R306", "somebody is asked in here", s.those.span, "say `secretly each ...`: nobody sees an answer before all are given", scope)
+            self.wrong(
+                "R306",
+                "somebody is asked in here",
+                s.those.span,
+                "say `secretly each ...`: nobody sees an answer before all are given",
+                scope,
+            )
         elif s.secretly and not made.asks:
             self.wrong("R306", "nobody is asked in here", s.those.span, "say `together each ...`", scope)
         return [made]

@@ -160,7 +160,9 @@ class Values:
             case nodes.NounPhrase():
                 return self._noun_phrase(e, scope, want)
             case nodes.Counted():
-                return self.wrong("R229", f"`{e.span.text}` is moved, not computed", e.span, f"write `move {e.span.text} from ... to ...`", scope)
+                return self.wrong(
+                    "R229", f"`{e.span.text}` is moved, not computed", e.span, f"write `move {e.span.text} from ... to ...`", scope
+                )
 
     def _whole_kind(self, e: nodes.KindName, scope: Scope) -> core.Expr:
         kind = self.world.kinds.get(e.name)

@@ -106,7 +106,7 @@ class ThreadEnd(Node):
 
 @frozen
 class StepStart(Node):
-    """`step troops` begins; inside: in the body of an option or thread"""
+    """`step guards` begins; inside: in the body of an option or thread"""
 
     next: int
     inside: bool = False
@@ -114,7 +114,7 @@ class StepStart(Node):
 
 @frozen
 class StepEnd(Node):
-    """`step troops` is over: invariants hold here"""
+    """`step guards` is over: invariants hold here"""
 
     next: int
 

@@ -140,7 +140,9 @@ def _define(made: Definition, names: Names, problems: Problems) -> None:
                 "R101",
                 f"`{made.name}` is defined twice in the same form",
                 name_span(made.node, made.name),
-                f"a variant says `replace define {made.name}`" if made.module in names.layers else "give one of them another name, preposition or label",
+                f"a variant says `replace define {made.name}`"
+                if made.module in names.layers
+                else "give one of them another name, preposition or label",
                 notes=[Note(name_span(other.node, other.name), "defined here first")],
             )
             return

@@ -8,7 +8,7 @@ from rulelang.surface import nodes
 
 @frozen(eq=False)
 class Symbol:
-    """One declared thing: `counter seals` under `each player` of the module `visby`."""
+    """One declared thing: `counter points` under `each player` of the module `harbour`."""
 
     name: str
     sort: str  # kind, pieces, table, place, define, verb, option
@@ -37,7 +37,7 @@ class Definition:
 
 @frozen(eq=False)
 class LabelSymbol:
-    """`rounds.troops`: a step, loop, option or verb that a layer can name."""
+    """`rounds.guards`: a step, loop, option or verb that a layer can name."""
 
     path: tuple[str, ...]
     sort: str  # step, loop, option, verb

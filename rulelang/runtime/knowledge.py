@@ -7,7 +7,7 @@ from attrs import define, field
 
 from rulelang.core import nodes as core
 from rulelang.graph.layout import Layout
-from rulelang.runtime.events import AnyEvent, Again, Became, Began, Chosen, Counted, Drawn, Moved, Shuffled
+from rulelang.runtime.events import Again, AnyEvent, Became, Began, Chosen, Counted, Drawn, Moved, Shuffled
 from rulelang.runtime.values import State
 
 

@@ -780,7 +780,12 @@ class Values:
             whole = tuple(base.fn(self.dummy())) if rep(e.base.type) == "seq" else members(base.value)
             table = tuple(tuple(sorted(whole, key=lambda x: (x - at - shift) % n)) for at in range(n))
             return self.fold(lambda s: table[f(s)], start)
-        return Code(lambda s: tuple(sorted(items(s), key=lambda x, at=f(s): (x - at - shift) % n)))  # type: ignore[misc]
+
+        def turned(s: State) -> tuple[int, ...]:
+            first = f(s) + shift
+            return tuple(sorted(items(s), key=lambda x: (x - first) % n))
+
+        return Code(turned)
 
     def _Reversed(self, e: core.Reversed) -> Code:
         base = self.expr(e.base)
@@ -867,7 +872,7 @@ class Values:
         return self._call(e)
 
     def _unfold(self, e: core.Call, args: Sequence[core.Expr]) -> Code:
-        """Arguments that cannot change are put in place of the parameters: `laid troops` becomes one mask."""
+        """Arguments that cannot change are put in place of the parameters: `laid guards` becomes one mask."""
         key = (id(e.function), tuple(a.var if isinstance(a, core.Var) else (type(a), getattr(a, "value", None)) for a in args))
         found = self.unfolded.get(key)
         if found is None:

@@ -145,7 +145,7 @@ def parse(source: SourceFile, problems: Problems) -> nodes.Module:
             "R012",
             "this file does not say what it is",
             whole,
-            'begin it with a line such as `game visby "Visby", players 2..6`, or variant, library, data',
+            'begin it with a line such as `game harbour "Harbour", players 2..6`, or variant, library, data',
         )
     return nodes.Module(source, header, tuple(items), comments, span=whole)
 
