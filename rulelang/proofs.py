@@ -86,8 +86,4 @@ def _ways(program: Program, node: graph.AnyNode) -> tuple[int, ...]:
         test = program.values.expr(node.test)
         if test.const:
             return (node.yes if test.value else node.no,)
-    if isinstance(node, graph.LoopHead) and node.times is not None:
-        times = program.values.expr(node.times)
-        if times.const and times.value <= 0:
-            return (node.exit,)
     return graph.followers(node)

@@ -91,7 +91,10 @@ class Flow(Values):
                 return self._move(s, scope)
             case "shuffle":
                 return self._shuffle(s, scope)
-            case "original" if scope.original is not None and s.item is None and not s.args:
+            case "original":
+                if scope.original is None or s.item is not None or s.args:
+                    self.wrong("R120", "`original` stands alone, in a `replace`", s.span, "it is what the variant replaces", scope)
+                    return []
                 made: list[core.Statement] = scope.original(scope)
                 return made
         return self._call(s, scope)
@@ -323,20 +326,23 @@ class Flow(Values):
         """before, body or its replacement, after: `after` happens however the body ended."""
         hooks = self.names.hooks.get(id(node), Hooks())
         made: list[core.Statement] = []
+        label = scope.path[-1]
+        around = evolve(scope, targets={k: v for k, v in scope.targets.items() if k != label})  # a hook stands outside
         for hook in hooks.before:
-            made.extend(self._hooked(hook, scope))
+            made.extend(self._hooked(hook, around))
         path = ".".join(scope.path)
         last = scope
         if hooks.replace is not None:
             replaced = evolve(
                 self._hook_scope(hooks.replace, scope), original=lambda at: list(body(evolve(scope, names={**scope.names, **at.names}))[0])
             )
+            replaced = evolve(replaced, targets={**scope.targets, label: target})
             statements = self.block(hooks.replace.body, replaced)
         else:
             statements, last = body(scope)
         made.append(core.Block(target, path, statements, is_step, origin=origin))
         for hook in hooks.after:
-            made.extend(self._hooked(hook, evolve(scope, names=last.names)))
+            made.extend(self._hooked(hook, evolve(around, names=last.names)))
         return made
 
     def _hook_scope(self, hook: Hooked, scope: Scope) -> Scope:
@@ -378,7 +384,7 @@ class Flow(Values):
 
         if times is None and not _ends(s.body, label):
             self.wrong("R321", f"`{label}` never ends", s.span, f"add `end {label} when ...` where the question is asked", inner)
-        return self.labelled(s, inner, loop, core.Target(""), origin, False)
+        return self.labelled(s, inner, loop, core.Target(label), origin, False)
 
     # ------------------------------------------------------------ let, places, end
 
@@ -620,6 +626,7 @@ class Flow(Values):
         path = ".".join((*scope.path, label) if s.optional else scope.path)
         origin = scope.origin(s)
         choices = [self._choice(c, label, scope, False) for c in s.choices]
+        joined = {id(x) for x in s.choices}
         for window in s.windows:
             if window not in self.names.windows:
                 self.wrong(
@@ -633,7 +640,8 @@ class Flow(Values):
                 outside = evolve(
                     scope, module=module, names={}, candidates=(), layer=module.name if module in self.names.layers else "", mark=c.mark
                 )
-                if id(c) not in {id(x) for x in s.choices}:
+                if id(c) not in joined:
+                    joined.add(id(c))
                     choices.append(self._choice(c, label, outside, True))
         if s.optional:
             choices.append(core.Choice("no", path + ".no", None, (), None, (), False, origin))

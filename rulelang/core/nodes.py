@@ -437,6 +437,13 @@ class OwnerOf(Value):
 
 
 @frozen
+class Sure(Value):
+    """`holder`, where it may be none but must not be"""
+
+    item: "Expr"
+
+
+@frozen
 class PositionOf(Value):
     """`position of disc` in its pile; 1 is the top"""
 
@@ -447,7 +454,7 @@ class PositionOf(Value):
 Expr = Union[
     Const, Var, Read, PlayerCount, Players, OptionValue, Count, FieldOf, TableAt, Sum, Product, Quotient, Remainder,
     Compare, SameSet, All, AnyOf, Not, Filter, Exists, ForAll, FirstOf, Over, Contains, ListOf, Span_, Arranged,
-    Reversed, Others, OfKind, Case, LetIn, Demand, Call, Compute, Nth, OwnerOf, PositionOf,
+    Reversed, Others, OfKind, Case, LetIn, Demand, Call, Compute, Nth, OwnerOf, PositionOf, Sure,
 ]  # fmt: skip
 
 

@@ -43,9 +43,11 @@ class Test(Node):
 
 @frozen
 class LoopStart(Node):
-    """`repeat`: the count is 0"""
+    """`repeat`: the count is 0; how often is settled here, once"""
 
     count: core.Variable
+    times: core.Expr | None
+    limit: core.Variable
     next: int
 
 
@@ -54,7 +56,7 @@ class LoopHead(Node):
     """The next pass, or the end of a counted loop"""
 
     count: core.Variable
-    times: core.Expr | None
+    limit: core.Variable | None
     body: int
     exit: int
     told: bool  # a named loop of the flow: its passes are part of the story

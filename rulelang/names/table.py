@@ -89,6 +89,7 @@ class Names:
     extensions: dict[str, list[tuple[nodes.Extend, nodes.Module]]] = field(factory=dict)
     options: list[tuple[nodes.Option, nodes.Module]] = field(factory=list)
     uses: dict[str, frozenset[str]] = field(factory=dict)  # module -> modules it sees, itself included
+    unread: frozenset[str] = frozenset()  # words of declarations that could not be read
     used: set[int] = field(factory=set)  # ids of nodes whose name was used
 
     def label(self, name: str) -> list[LabelSymbol]:

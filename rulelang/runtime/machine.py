@@ -251,6 +251,11 @@ def _merge(code: ForkCode, s: State, rows: list[State]) -> None:
         for row in rows:
             total += row[at] - old
         s[at] = total
+    for at, low, high, name in code.limits:
+        if not low <= s[at] <= high:
+            raise error_at(
+                f"`{name}` would be {s[at]}, {'below' if s[at] < low else 'beyond'} {low if s[at] < low else high}", code.fork.origin
+            )
     for at in code.set:
         changed = [row[at] for row in rows if row[at] != s[at]]
         if len(changed) > 1:

@@ -32,6 +32,7 @@ class ForkCode:
     var: int
     asks: bool
     added: tuple[int, ...]  # counters and zones: differences are added up
+    limits: tuple[tuple[int, int, int, str], ...]  # counters that several may change: slot, range, name
     set: tuple[int, ...]  # everything else: one thread at most writes it
 
 
@@ -195,43 +196,37 @@ class _Maker:
 
     def _loop_start(self, node: graph.LoopStart) -> Step:
         at, then = self.code.variable(node.count), node.next
+        if node.times is None:
 
-        def start(s: State) -> int:
+            def start(s: State) -> int:
+                s[at] = 0
+                return then
+
+            return start
+        limit, times = self.code.variable(node.limit), self.code.expr(node.times).fn
+
+        def start_counted(s: State) -> int:
             s[at] = 0
+            s[limit] = times(s)
             return then
 
-        return start
+        return start_counted
 
     def _loop_head(self, node: graph.LoopHead) -> Step:
         at, body, exit_ = self.code.variable(node.count), node.body, node.exit
-        emit, origin, name = self.emit, node.origin, node.count.name
-        if emit is not None and node.told:
-            limit = self.code.expr(node.times).fn if node.times is not None else lambda s: STEP_LIMIT
+        emit = self.emit if node.told else None
+        origin, name = node.origin, node.count.name
+        limit = None if node.limit is None else self.code.variable(node.limit)
 
-            def told(s: State) -> int:
-                if s[at] >= limit(s):
-                    return exit_
-                s[at] += 1
-                emit(Again(origin, name, s[at]))
-                return body
-
-            return told
-        if node.times is None:
-
-            def again(s: State) -> int:
-                s[at] += 1
-                return body
-
-            return again
-        times = self.code.expr(node.times).fn
-
-        def counted(s: State) -> int:
-            if s[at] >= times(s):
+        def again(s: State) -> int:
+            if limit is not None and s[at] >= s[limit]:
                 return exit_
             s[at] += 1
+            if emit is not None:
+                emit(Again(origin, name, s[at]))
             return body
 
-        return counted
+        return again
 
     def _each_start(self, node: graph.EachStart) -> Step:
         queue, then, items = self.code.variable(node.queue), node.next, self.code.seq(node.base)
@@ -293,7 +288,13 @@ class _Maker:
                     (added if ref.place.word == "counter" else fixed).update(range(first, first + size))
         who = self.code.seq(node.together.base)
         var = self.code.variable(node.together.var)
-        return ForkCode(node, who, var, node.together.asks, tuple(sorted(added)), tuple(sorted(fixed)))
+        limits: list[tuple[int, int, int, str]] = []
+        for place in self.layout.game.places.values():
+            if place.word == "counter" and self.layout.slots[place] in added and not (place.stops_low or place.stops_high):
+                low, high = self.code.limits(place)
+                first = self.layout.slots[place]
+                limits.extend((i, low, high, place.name) for i in range(first, first + self.layout.sizes[place]))
+        return ForkCode(node, who, var, node.together.asks, tuple(sorted(added)), tuple(limits), tuple(sorted(fixed)))
 
     def _chance(self, node: graph.Chance) -> Step:
         a, then, chance, emit = node.action, node.next, self.chance, self.emit
@@ -446,6 +447,8 @@ def _variables(g: graph.PhaseGraph) -> Iterable[core.Variable]:
                     yield node.action.var
             case graph.LoopStart():
                 yield node.count
+                if node.times is not None:
+                    yield node.limit
             case graph.EachHead():
                 yield from (node.queue, node.var)
             case graph.Fork():

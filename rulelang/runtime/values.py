@@ -966,6 +966,18 @@ class Values:
 
         return self.fold(fn, item)
 
+    def _Sure(self, e: core.Sure) -> Code:
+        item = self.expr(e.item)
+        f, span = item.fn, e.span
+
+        def fn(s: State) -> Any:
+            found = f(s)
+            if found == -1:
+                raise error_at(f"`{span.text}` is none here", core.Origin(span))
+            return found
+
+        return Code(fn)
+
     def _PositionOf(self, e: core.PositionOf) -> Code:
         universe = self.layout.universe(e.place.place.type)
         slot, item, span = self.slot(e.place).fn, self.expr(e.item).fn, e.span

@@ -807,6 +807,7 @@ class Module(Node):
     header: Header | None
     items: tuple[Declaration, ...]
     comments: tuple[Comment, ...]
+    unread: frozenset[str] = frozenset()  # words of declarations that could not be read
 
     @property
     def name(self) -> str:
