@@ -7,7 +7,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parent.parent / "rulelang"
 ORDER = ["source", "diagnostics", "errors", "surface", "names", "core", "graph", "runtime"]
-ABOVE = ["serial", "pipeline", "claims", "proofs", "api", "codes", "terminal", "cli", "__main__", "__init__"]
+ABOVE = ["pipeline", "claims", "proofs", "api", "codes", "show", "telling", "board", "terminal", "serial", "cli", "__main__", "__init__"]
 ONLY_IN = {
     "lark": {"surface/parse.py", "surface/build.py", "surface/lexer.py"},
     "cattrs": {"serial.py"},

@@ -24,7 +24,8 @@ class Story:
                 heading = event.origin.heading if event.origin else ""
                 return f"-- {heading or readable(event.path.split('.')[-1])}"
             case Again():
-                return f"== {readable(event.name)} {event.count}"
+                heading = event.origin.heading if event.origin else ""
+                return f"== {heading + ', ' if heading else ''}{readable(event.name)} {event.count}"
             case Chosen():
                 if seat is not None and seat != event.player:
                     return None
