@@ -1,7 +1,7 @@
 """rulelang: the rules of a game are a text file, checked like a program, read like a rulebook, played at once.
 
 import rulelang
-match = rulelang.load("visby").start(players=3, seed=7)
+match = rulelang.load("harbour").start(players=3, seed=7)
 match.choose(match.decisions[0].player, 0)
 """
 

@@ -29,11 +29,12 @@ FORMAT = "rulelang match 1"
 MAX_CHOICES = 100_000
 MAX_FILE = 16_000_000
 
+UNSEEN = object()
 ChanceScript = Callable[[str, list[Any]], Any]
 
 
 def load(game: str, with_: Iterable[str] = ()) -> "Game":
-    """`load("visby")`, `load("tallinn", with_=["envoy"])`: a bundled name, a file or a folder."""
+    """`load("harbour")`, `load("harbour", with_=["winter"])`: a bundled name, a file or a folder."""
     layers = (with_,) if isinstance(with_, str) else tuple(with_)
     loaded = pipeline.load(game, layers)
     return Game(game, loaded, pipeline.require(loaded))
@@ -108,8 +109,12 @@ class Game:
         settings = self.settings(count, options)
         if seed is None:
             seed = Random().randrange(1 << 32)
-        named = tuple(names) if names is not None else tuple(f"seat {i}" for i in range(count))
+        named = tuple(names) if names is not None else seat_names(count)
         return Match(self, count, settings, seed, chance, ask_forced, named)
+
+
+def seat_names(players: int) -> tuple[str, ...]:
+    return tuple(f"seat {i}" for i in range(players))
 
 
 # ---------------------------------------------------------------- decisions
@@ -241,7 +246,8 @@ class Match:
 
     def _fresh(self) -> Machine:
         assert self._program is not None
-        machine = Machine(self._program, self._program.start[:], self.ask_forced, at_thread=self._at_thread)
+        at_thread = self._at_thread if self._program.chance_in_threads else None
+        machine = Machine(self._program, self._program.start[:], self.ask_forced, at_thread=at_thread)
         machine.begin()
         return machine
 
@@ -472,8 +478,7 @@ class Match:
     def story(self) -> tuple[str, ...]:
         """The events as sentences, for a reader who may know everything."""
         teller = Story(self._trace().machine.program.layout, self._words)
-        told = (teller.tell(e, None) for e in self.events)
-        return tuple(line for line in told if line is not None)
+        return teller.tell_all(self.events, None)
 
     def events_for(self, player: int) -> tuple[str, ...]:
         """What happened as that seat saw it, its own hidden choices included."""
@@ -485,8 +490,7 @@ class Match:
             for t in trace.machine.fork.threads:
                 if t.who == player:
                     events.extend(t.events)
-        told = (teller.tell(e, player) for e in events if not isinstance(e, Began) or not e.inside)
-        return tuple(line for line in told if line is not None)
+        return teller.tell_all((e for e in events if not isinstance(e, Began) or not e.inside), player)
 
     def _seat(self, player: int) -> None:
         if not 0 <= player < self.players:
@@ -513,13 +517,16 @@ class Match:
                 owner, keys = layout.slot_name(place, index)
                 slot = layout.slots[place] + index
                 held = self._observed(place, owner, slot, row[slot], player, knowledge)
-                if held is not None:
+                if held is not UNSEEN:
                     at = shown
                     path = [*((str(owner),) if owner >= 0 else ()), *self._words.key_data(place, keys)]
                     for part in path[:-1]:
                         at = at.setdefault(part, {})
                     at[path[-1] if path else ""] = held
-            places[place.name] = shown.get("", shown) if not place.per_player and not place.keys else shown
+            if place.per_player or place.keys:
+                places[place.name] = shown
+            elif "" in shown:
+                places[place.name] = shown[""]
         assert self.game.loaded.flow is not None
         counts = {v.name: machine.s[layout.variables[v]] for v in self.game.loaded.flow.loop_counts.values() if v in layout.variables}
         return {
@@ -545,7 +552,7 @@ class Match:
         if sees(place, owner, player):
             return self._words.held(place, value)
         if not place.holds_pieces:
-            return None
+            return UNSEEN
         item = place.type.item if isinstance(place.type, SetT) else place.type
         loose, order = knowledge.known(slot)
         shown: dict[str, Any] = {}
@@ -555,7 +562,7 @@ class Match:
             shown["known"] = [self._words.data(c, item) for c in loose]
         if any(c is not None for c in order):
             shown["order"] = [None if c is None else self._words.data(c, item) for c in order]
-        return shown or None
+        return shown or UNSEEN
 
     def _asked(self, machine: Machine) -> list[int]:
         """Who was asked at this point; who has answered already is not shown."""
@@ -651,7 +658,8 @@ class Match:
             f"rules: {self.game.rules}",
             "",
         ]
-        shadow = Match(self.game, self.players, self.settings, self.seed, self._script, self.ask_forced, self.names, [], self._program)
+        seats = seat_names(self.players)  # a file knows seats, not people
+        shadow = Match(self.game, self.players, self.settings, self.seed, self._script, self.ask_forced, seats, [], self._program)
         shadow._dice = self._dice
         for player, k in self.choices:
             pending = next(p for p in shadow.machine.pending if p.player == player)

@@ -20,7 +20,7 @@ from rulelang.names.table import Definition, LabelSymbol, Names
 from rulelang.pipeline import Loaded
 from rulelang.runtime.machine import Machine, Pending
 from rulelang.runtime.program import Program, make_program
-from rulelang.runtime.settings import option_value
+from rulelang.runtime.settings import option_value, refused
 from rulelang.runtime.values import State, members, rep, unpack_seq
 from rulelang.runtime.words import Words
 from rulelang.source import Span
@@ -135,6 +135,11 @@ class _Run:
         if len(set(self.seats)) != len(self.seats):
             raise Failed("R401", "two players have one name", line.span, "give them different names")
         self.settings = {o.name: self.settings.get(o.name, o.default) for o in self.game.options.values()}
+        barred = refused(self.game, len(self.seats), self.settings)
+        if barred is not None:
+            at = next((x.span for x in self.example.lines if isinstance(x, nodes.ExOption) and x.name == barred.name), line.span)
+            shown = barred.span.text.split("only if")[-1].split("{")[0].strip()
+            raise Failed("R401", f"`{barred.name}` cannot be so here", at, f"only if {shown}")
 
     def _option(self, line: nodes.ExOption) -> None:
         option = self.game.options.get(line.name)
@@ -265,7 +270,14 @@ class _Run:
             if place.holds_pieces:
                 self._give_pieces(place, owner, slot, value)
             else:
-                self.row[slot] = self._literal(value, place.type)
+                self.row[slot] = self._in_range(self._literal(value, place.type), place, value.span)
+
+    @staticmethod
+    def _in_range(value: int, place: core.Place, span: Span) -> int:
+        t = place.type
+        if isinstance(t, NumberT) and ((t.low is not None and value < t.low) or (t.high is not None and value > t.high)):
+            raise Failed("R401", f"`{place.name}` cannot be {value}", span, f"it is {t}")
+        return value
 
     def _universe(self, place: core.Place) -> Universe:
         assert self.base is not None

@@ -109,20 +109,3 @@ def render(diagnostic: Diagnostic) -> str:
     if diagnostic.hint:
         lines.append(f"hint: {printable(diagnostic.hint)}")
     return "\n".join(lines)
-
-
-def as_data(diagnostic: Diagnostic) -> dict[str, object]:
-    """One finding as tools read it."""
-    span = diagnostic.span
-    return {
-        "code": diagnostic.code,
-        "severity": "error" if diagnostic.is_error else "warning",
-        "message": diagnostic.message,
-        "file": span.source.path,
-        "line": span.line,
-        "column": span.column,
-        "length": span.end - span.start,
-        "heading": diagnostic.heading,
-        "hint": diagnostic.hint,
-        "notes": [{"file": n.span.source.path, "line": n.span.line, "column": n.span.column, "text": n.text} for n in diagnostic.notes],
-    }

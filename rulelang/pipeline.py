@@ -43,6 +43,40 @@ class Loaded:
     def ok(self) -> bool:
         return self.game is not None and not self.problems.has_errors
 
+    def parse(self, source: SourceFile) -> nodes.Module:
+        self.sources.append(source)
+        return parse(source, self.problems)
+
+    def use(self, module: nodes.Module, folders: tuple[Path, ...], used: dict[str, nodes.Module], chain: tuple[str, ...] = ()) -> None:
+        """The files that a file uses, each read once, used ones first; a circle is an error with its chain."""
+        chain = (*chain, module.name)
+        for item in (i for i in module.items if isinstance(i, nodes.Use)):
+            for name in item.names:
+                if name in chain:
+                    shown = " -> ".join((*chain[chain.index(name) :], name))
+                    self.problems.add(
+                        "R111", f"files use each other in a circle: {shown}", item.span, "take what both need into a third file"
+                    )
+                elif name not in used:
+                    found = self._used(name, item, folders, len(used))
+                    if found is not None:
+                        self.use(found, folders, used, chain)
+                        used[name] = found
+
+    def _used(self, name: str, item: nodes.Use, folders: tuple[Path, ...], so_far: int) -> nodes.Module | None:
+        places = (*folders, bundled("stdlib"))
+        path = next((p for p in (f / f"{name}{SUFFIX}" for f in places) if p.is_file()), None)
+        if path is None or so_far >= MAX_FILES:
+            library = [p.stem for p in sorted(bundled("stdlib").glob(f"*{SUFFIX}"))]
+            hint = near(name, [p.stem for f in places for p in f.glob(f"*{SUFFIX}")]) or "the library has: " + ", ".join(library)
+            self.problems.add("R112", f"no file `{name}{SUFFIX}` here or in the library", _word_span(item, name), hint)
+            return None
+        found = self.parse(read(path))
+        if found.header is not None and found.header.name != name:
+            message = f"this file is called `{name}`, its header says `{found.header.name}`"
+            self.problems.add("R113", message, found.header.span, "file and header bear the same name")
+        return found
+
 
 def bundled(what: str) -> Path:
     """`games` or `stdlib`: beside the package in a checkout, inside it in a wheel."""
@@ -142,29 +176,29 @@ def load(game: str, with_: Iterable[str] = (), problems: Problems | None = None)
 
 
 def load_file(path: Path, with_: Iterable[str], problems: Problems, source: SourceFile | None = None) -> Loaded:
+    """The same for one file, or for text that is to be read as if it stood there."""
     loaded = Loaded(problems, folder=path.parent)
-    main = parse(source or read(path), problems)
-    loaded.sources.append(main.source)
-    wanted = list(dict.fromkeys(with_))
+    main = loaded.parse(source or read(path))
+    layers: list[tuple[nodes.Module, Path]] = []
+    folder = path.parent
     if main.header is not None and main.header.word == "variant":  # a variant is loaded on its game
-        wanted.append(str(path))
-        base = _base_file(main.header, path.parent)
-        path = base
-        main = parse(read(path), problems)
-        loaded.sources.append(main.source)
-    modules = _modules(main, path.parent, loaded, problems)
-    layers = []
-    for name in wanted:
-        layer = _layer(name, main, path.parent, loaded, problems)
-        if layer is not None:
-            modules += [
-                m
-                for m in _modules(layer, Path(layer.source.path).parent if False else path.parent, loaded, problems, also=loaded.folder)
-                if m.name not in {x.name for x in modules} and m is not layer
-            ]
-            layers.append(layer)
-    loaded.modules, loaded.layers = tuple(modules), tuple(layers)
-    if any(m.header is None for m in [*modules, *layers]):
+        layers.append((main, folder))
+        base = _base_file(main.header, folder)
+        folder = base.parent
+        main = loaded.parse(read(base))
+    wanted = [_layer_file(name, main, folder) for name in dict.fromkeys(with_)]
+    layers = [*((loaded.parse(read(p)), p.parent) for p in wanted), *layers]
+    used: dict[str, nodes.Module] = {}
+    loaded.use(main, (folder,), used)
+    modules = [*used.values(), main]
+    for layer, home in layers:
+        if layer.header is not None and (layer.header.word != "variant" or layer.header.base != main.name):
+            hint = f'its header would be `variant {layer.name} of {main.name} "..."`'
+            problems.add("R114", f"`{layer.name}` is no variant of `{main.name}`", layer.header.span, hint)
+        loaded.use(layer, (home, folder), used)
+    modules = [*used.values(), main]
+    loaded.modules, loaded.layers = tuple(modules), tuple(layer for layer, _ in layers)
+    if any(m.header is None for m in [*modules, *loaded.layers]):
         return loaded
     loaded.names = collect(loaded.modules, loaded.layers, problems)
     if loaded.names is not None:
@@ -178,70 +212,18 @@ def _base_file(header: nodes.Header, folder: Path) -> Path:
     return beside if beside.is_file() else find(header.base)
 
 
-def _modules(main: nodes.Module, folder: Path, loaded: Loaded, problems: Problems, also: Path | None = None) -> list[nodes.Module]:
-    """The files that a file uses, each once, used ones first; a cycle is an error with its chain."""
-    made: dict[str, nodes.Module] = {}
-    order: list[nodes.Module] = []
-
-    def visit(module: nodes.Module, chain: tuple[str, ...]) -> None:
-        for item in module.items:
-            if not isinstance(item, nodes.Use):
-                continue
-            for name in item.names:
-                if name in chain:
-                    shown = " -> ".join((*chain[chain.index(name) :], name))
-                    problems.add("R111", f"files use each other in a circle: {shown}", item.span, "take what both need into a third file")
-                    continue
-                if name in made:
-                    continue
-                path = next((p for p in (f / f"{name}{SUFFIX}" for f in (folder, also or folder, bundled("stdlib"))) if p.is_file()), None)
-                if path is None or len(made) > MAX_FILES:
-                    known = [p.stem for f in (folder, bundled("stdlib")) for p in f.glob(f"*{SUFFIX}")]
-                    problems.add(
-                        "R112",
-                        f"no file `{name}{SUFFIX}` here or in the library",
-                        _word_span(item, name),
-                        near(name, known) or "the library has: " + ", ".join(p.stem for p in sorted(bundled("stdlib").glob(f"*{SUFFIX}"))),
-                    )
-                    continue
-                used = parse(read(path), problems)
-                loaded.sources.append(used.source)
-                made[name] = used
-                if used.header is not None and used.header.name != name:
-                    problems.add(
-                        "R113",
-                        f"this file is called `{name}`, its header says `{used.header.name}`",
-                        used.header.span,
-                        "file and header bear the same name",
-                    )
-                visit(used, (*chain, name))
-                order.append(used)
-
-    visit(main, (main.name,))
-    return [*order, main]
-
-
-def _word_span(item: nodes.Node, word: str) -> Span:
-    at = item.span.source.text.find(word, item.span.start, item.span.end)
-    return Span(item.span.source, at, at + len(word)) if at >= 0 else item.span
-
-
-def _layer(name: str, main: nodes.Module, folder: Path, loaded: Loaded, problems: Problems) -> nodes.Module | None:
+def _layer_file(name: str, main: nodes.Module, folder: Path) -> Path:
     path = Path(name) if name.endswith(SUFFIX) else folder / f"{name}{SUFFIX}"
     if not path.is_file():
         known = [p.stem for p in folder.glob(f"*{SUFFIX}") if _first_word(p) == "variant"]
         hint = near(name, known) or (f"{main.name} has: {', '.join(known)}" if known else f"{main.name} has none")
         raise UsageError(f"no variant or expansion `{name}` of {main.name}; {hint}")
-    layer = parse(read(path), problems)
-    loaded.sources.append(layer.source)
-    if layer.header is not None and (layer.header.word != "variant" or layer.header.base != main.name):
-        problems.add(
-            "R114",
-            f"`{layer.name}` is no variant of `{main.name}`",
-            layer.header.span,
-            f'its header would be `variant {layer.name} of {main.name} "..."`',
-        )
-    return layer
+    return path
+
+
+def _word_span(item: nodes.Node, word: str) -> Span:
+    at = item.span.source.text.find(word, item.span.start, item.span.end)
+    return Span(item.span.source, at, at + len(word)) if at >= 0 else item.span
 
 
 def require(loaded: Loaded) -> core.Game:

@@ -53,7 +53,14 @@ def _report(loaded: Loaded, players: int, settings: dict[str, int], err: RuleErr
     heading = origin.heading if isinstance(origin, core.Origin) else ""
     notes = [Note(c, "called from here") for c in origin.calls[-2:]] if isinstance(origin, core.Origin) else []
     message = str(err).splitlines()[0]
-    loaded.problems.add("R340", f"with {shown} the rules stop before anybody is asked: {message}", _first_line(span), "give this player count its numbers, or leave it out of the header", heading=heading, notes=notes)
+    loaded.problems.add(
+        "R340",
+        f"with {shown} the rules stop before anybody is asked: {message}",
+        _first_line(span),
+        "give this player count its numbers, or leave it out of the header",
+        heading=heading,
+        notes=notes,
+    )
 
 
 def _reach(program: Program, reached: set[core.Origin], steps: dict[core.Origin, str]) -> None:
@@ -79,8 +86,4 @@ def _ways(program: Program, node: graph.AnyNode) -> tuple[int, ...]:
         test = program.values.expr(node.test)
         if test.const:
             return (node.yes if test.value else node.no,)
-    if isinstance(node, graph.LoopHead) and node.times is not None:
-        times = program.values.expr(node.times)
-        if times.const and times.value <= 0:
-            return (node.exit,)
     return graph.followers(node)

@@ -30,7 +30,7 @@ class SourceFile:
 
 @frozen(eq=False)
 class Span:
-    """`games/visby/visby.rule:14:45`, from `start` up to but not including `end`."""
+    """`games/harbour/harbour.rule:14:45`, from `start` up to but not including `end`."""
 
     source: SourceFile = field(repr=False)
     start: int

@@ -514,8 +514,8 @@ class Hansa(Adapter):
         booths = {c: [len(match.get("booths", player=p, key=c)) for p in self.seats] for c in self.cities}
         return {
             "current": starter if match.is_over else match.decisions[0].player,
-            "ship": match.get("ship"),
-            "acted": acting and match.get("acted"),  # before that it tells of the turn before
+            "ship": match.get("port"),
+            "acted": acting and match.get("acted_here"),  # before that it tells of the turn before
             "last_round": match.get("last_round"),
             "money": [match.get("talers", player=p) for p in self.seats],
             "booth_supply": [len(match.get("stock", player=p)) for p in self.seats],

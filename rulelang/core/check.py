@@ -47,7 +47,8 @@ def check(names: Names, problems: Problems, given: Given | None = None) -> tuple
         invariants.append(core.Invariant(claim.text, flow.boolean(claim.test, Scope(module)), claim.span, module.name))
     game.invariants = tuple(invariants)
     _definitions(flow, names)
-    _unused(names, problems)
+    if not problems.has_errors:  # after a mistake nobody knows what is used
+        _unused(names, problems)
     return game, flow
 
 
@@ -86,10 +87,10 @@ def _options(flow: Flow, names: Names) -> None:
         made = core.Option(node.name, t, values, words, 0, None, node.span)
         flow.options[node.name] = made
         default = flow.want(flow.value(node.usually, scope, t), t, node.usually.span, f"`{node.name}`", scope)
-        start = default.value if isinstance(default, core.Const) else 0
+        start = default.value if isinstance(default, core.Const) else values[0]
         if not isinstance(default, core.Const) and not isinstance(t, PlayerT):
             flow.wrong("R248", "the usual value must be written out", node.usually.span, "one of the values of the option", scope)
-        if start not in values:
+        elif start not in values and len(values) > 1:
             flow.wrong(
                 "R248",
                 f"{node.usually.span.text} is none of the values of `{node.name}`",
@@ -134,7 +135,7 @@ def _places(flow: Flow, names: Names) -> None:
         if place.word == "counter" and place.high is not None and not place.stops_high:
             flow.problems.add(
                 "R250", f"`{place.name}` has an end, but does not say what happens beyond it",
-                name_span(names.symbols[place.name].node, place.name), "add `, stops at ...`, or leave the upper end open",
+                name_span(names.symbols[place.name].node, place.name), "add `, excess beyond ... is lost`, or leave the upper end open",
             )  # fmt: skip
 
 

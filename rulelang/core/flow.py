@@ -91,7 +91,10 @@ class Flow(Values):
                 return self._move(s, scope)
             case "shuffle":
                 return self._shuffle(s, scope)
-            case "original" if scope.original is not None and s.item is None and not s.args:
+            case "original":
+                if scope.original is None or s.item is not None or s.args:
+                    self.wrong("R120", "`original` stands alone, in a `replace`", s.span, "it is what the variant replaces", scope)
+                    return []
                 made: list[core.Statement] = scope.original(scope)
                 return made
         return self._call(s, scope)
@@ -158,29 +161,19 @@ class Flow(Values):
         if goal is None or ("from" in words and source is None):
             return []
         origin = scope.origin(s)
+        if isinstance(s.item, nodes.Counted):
+            return self._move_count(s, s.item, source, goal, under, scope)
         what = self.value(s.item, scope)
         if isinstance(what.type, ErrorT):
             return []
         if isinstance(what.type, MaybeT) and isinstance(what.type.item, PieceT) and isinstance(what, core.Read):
             what = evolve(what, type=SetT(what.type.item))
         if isinstance(plain(what.type), NumberT):
-            if source is None:
-                self.wrong("R230", "`move` so many from where?", s.span, "say `from PLACE`", scope)
-                return []
-            if source.place.word == "counter" and goal.place.word == "counter":
-                return [core.Change(source, what, -1, origin=origin), core.Change(goal, what, 1, origin=origin)]
-            if not self._holds(source, s, scope) or not self._holds(goal, s, scope):
-                return []
-            self._check_kinds(source.place.type, goal, s, scope)
-            if source.place.word == "zone" and not self._alike(source.place):
-                self.wrong(
-                    "R238",
-                    f"the pieces in `{source.place.name}` differ: which ones?",
-                    s.item.span,
-                    "let somebody `choose` them, or take the top of a pile",
-                    scope,
-                )
-            return [core.MoveCount(what, source, goal, under, origin=origin)]
+            lying = source if source is not None and source.place.holds_pieces else goal
+            kind = plain(lying.place.type.item if isinstance(lying.place.type, SetT) else lying.place.type)
+            shown = " or ".join(sorted(kind.kinds)) if isinstance(kind, PieceT) else "..."
+            self.wrong("R238", "so many of what?", s.item.span, f"say the kind of pieces: `move 2 {shown} from ... to ...`", scope)
+            return []
         item = what.type.item if isinstance(what.type, SetT) else plain(what.type)
         if not isinstance(item, PieceT):
             self.wrong(
@@ -203,6 +196,41 @@ class Flow(Values):
                 "R213", f"`{goal.place.name}` is a {goal.place.word}: it has no below", s.span, "only a pile has an order; say `to`", scope
             )
         return [core.MovePieces(what, source, goal, under, origin=origin)]
+
+    def _move_count(
+        self, s: nodes.Phrase, item: nodes.Counted, source: core.PlaceRef | None, goal: core.PlaceRef, under: bool, scope: Scope
+    ) -> list[core.Statement]:
+        """`move 2 Cube from stock to field(c)`"""
+        count = self.number(item.count, scope, "how many are moved")
+        if source is None:
+            self.wrong("R230", "`move` so many from where?", s.span, "say `from PLACE`", scope)
+            return []
+        if not self._holds(source, s, scope) or not self._holds(goal, s, scope):
+            return []
+        if item.kind not in self.world.pieces:
+            self.wrong(
+                "R103",
+                f"unknown pieces `{item.kind}`",
+                item.span,
+                near(item.kind, self.world.pieces) or "declare them with `pieces`",
+                scope,
+            )
+            return []
+        self.names.used.add(id(self.names.symbols[item.kind].node))
+        wanted = PieceT(frozenset((item.kind,)))
+        held = plain(source.place.type.item if isinstance(source.place.type, SetT) else source.place.type)
+        if not fits(held, wanted):
+            self.wrong("R210", f"`{source.place.name}` holds {held}, not {wanted}", item.span, "name the pieces that lie there", scope)
+        self._check_kinds(wanted, goal, s, scope)
+        if source.place.word == "zone" and not self._alike(source.place):
+            self.wrong(
+                "R238",
+                f"the pieces in `{source.place.name}` differ: which ones?",
+                item.span,
+                "let somebody `choose` them, or take the top of a pile",
+                scope,
+            )
+        return [core.MoveCount(count, source, goal, under, origin=scope.origin(s))]
 
     def _alike(self, place: core.Place) -> bool:
         item = plain(place.type.item if isinstance(place.type, SetT) else place.type)
@@ -298,20 +326,23 @@ class Flow(Values):
         """before, body or its replacement, after: `after` happens however the body ended."""
         hooks = self.names.hooks.get(id(node), Hooks())
         made: list[core.Statement] = []
+        label = scope.path[-1]
+        around = evolve(scope, targets={k: v for k, v in scope.targets.items() if k != label})  # a hook stands outside
         for hook in hooks.before:
-            made.extend(self._hooked(hook, scope))
+            made.extend(self._hooked(hook, around))
         path = ".".join(scope.path)
         last = scope
         if hooks.replace is not None:
             replaced = evolve(
                 self._hook_scope(hooks.replace, scope), original=lambda at: list(body(evolve(scope, names={**scope.names, **at.names}))[0])
             )
+            replaced = evolve(replaced, targets={**scope.targets, label: target})
             statements = self.block(hooks.replace.body, replaced)
         else:
             statements, last = body(scope)
         made.append(core.Block(target, path, statements, is_step, origin=origin))
         for hook in hooks.after:
-            made.extend(self._hooked(hook, evolve(scope, names=last.names)))
+            made.extend(self._hooked(hook, evolve(around, names=last.names)))
         return made
 
     def _hook_scope(self, hook: Hooked, scope: Scope) -> Scope:
@@ -353,7 +384,7 @@ class Flow(Values):
 
         if times is None and not _ends(s.body, label):
             self.wrong("R321", f"`{label}` never ends", s.span, f"add `end {label} when ...` where the question is asked", inner)
-        return self.labelled(s, inner, loop, core.Target(""), origin, False)
+        return self.labelled(s, inner, loop, core.Target(label), origin, False)
 
     # ------------------------------------------------------------ let, places, end
 
@@ -397,7 +428,7 @@ class Flow(Values):
         for k, written in zip(keys, s.keys, strict=True):
             if self.world.size(k) is None and not isinstance(k, PlayerT | ErrorT):
                 self.wrong(
-                    "R202", f"the key of `{s.name}` must be a kind, players or a range", written.span, "for example `booths(City)`", scope
+                    "R202", f"the key of `{s.name}` must be a kind, players or a range", written.span, "for example `stalls(City)`", scope
                 )
         item = self._place_type(s, scope)
         low = high = None
@@ -405,8 +436,8 @@ class Flow(Values):
         if s.word == "counter":
             low, high, stops_low, stops_high = self._bounds(s, scope)
             item = NumberT(low.value if isinstance(low, core.Const) else None, high.value if isinstance(high, core.Const) else None)
-        elif s.stops_at:
-            self.wrong("R243", f"a {s.word} does not stop", s.span, "`stops at` belongs to a counter", scope)
+        elif s.excess:
+            self.wrong("R243", f"a {s.word} has no excess", s.span, "only a counter has a range that can be left", scope)
         start = (
             None
             if s.starts_at is None
@@ -429,6 +460,14 @@ class Flow(Values):
                 )
             elif self.world.pieces[s.starts_with].per_player and not per_player:
                 self.wrong("R245", f"`{s.starts_with}` belong to the players", s.span, f"put `{s.name}` under `each player` too", scope)
+            elif per_player and self.world.pieces[s.starts_with].per_player != s.own and self.world.pieces[s.starts_with].per_player:
+                self.wrong(
+                    "R245", "all of whom?", s.span, f"every player has `{s.starts_with}`: say `starts with all own {s.starts_with}`", scope
+                )
+            elif s.own and not self.world.pieces[s.starts_with].per_player:
+                self.wrong(
+                    "R245", f"nobody owns `{s.starts_with}`", s.span, "leave out `own`, or declare the pieces under `each player`", scope
+                )
             elif per_player and not self.world.pieces[s.starts_with].per_player:
                 self.wrong(
                     "R245",
@@ -437,7 +476,7 @@ class Flow(Values):
                     f"put `pieces {s.starts_with}` under `each player`",
                     scope,
                 )
-        seen = [v for v in s.visibility if v != "counted"]
+        seen = [v for v in s.visibility if v != "number public"]
         if not local and len(seen) != 1:
             self.wrong(
                 "R246",
@@ -450,13 +489,13 @@ class Flow(Values):
             self.wrong("R246", f"`{s.name}` is private, but belongs to nobody", s.span, "put it under `each player`, or say hidden", scope)
         return core.Place(
             s.name, s.word, per_player, keys, item, low, high, stops_low, stops_high,
-            "local" if local else (seen[0] if seen else "public"), "counted" in s.visibility, start, s.starts_with, s.span, s.mark,
+            "local" if local else (seen[0] if seen else "public"), "number public" in s.visibility, start, s.starts_with, s.span, s.mark,
         )  # fmt: skip
 
     def _place_type(self, s: nodes.Place, scope: Scope) -> Type:
         if s.word == "counter":
             if not isinstance(s.type.parts[0], nodes.Range) and s.type.parts != ("number",):
-                self.wrong("R201", "a counter counts: it is a range, or number", s.type.span, "for example `counter wares: 0..15`", scope)
+                self.wrong("R201", "a counter counts: it is a range, or number", s.type.span, "for example `counter cubes: 0..15`", scope)
             return NUMBER
         t = self.world.type_of(s.type, scope.types)
         if s.word == "status":
@@ -472,17 +511,18 @@ class Flow(Values):
             return None, None, False, False
         low = self.number(part.low, scope)
         high = None if part.high is None else self.number(part.high, scope)
-        stops = [self.number(x, scope) for x in s.stops_at]
-        at_low = any(x == low for x in stops)
-        at_high = any(x == high for x in stops)
-        for x, written in zip(stops, s.stops_at, strict=True):
-            if x not in (low, high) and not isinstance(x.type, ErrorT):
+        at_low = at_high = False
+        for word, written in s.excess:
+            end = self.number(written, scope)
+            if word == "beyond" and high is not None and end == high:
+                at_high = True
+            elif word == "below" and end == low:
+                at_low = True
+            elif not isinstance(end.type, ErrorT):
+                shown = part.span.text
+                hint = f"the range is {shown}: say beyond its last or below its first number"
                 self.wrong(
-                    "R243",
-                    f"`{s.name}` stops at {written.span.text}, which is no end of its range",
-                    written.span,
-                    "stop at the first or the last number of the range",
-                    scope,
+                    "R243", f"nothing lies {word} {written.span.text} in `{s.name}` but more of its range", written.span, hint, scope
                 )
         return low, high, at_low, at_high
 
@@ -544,8 +584,18 @@ class Flow(Values):
         base, var, inner = self._element(s.those, scope, True)
         inner = evolve(inner, targets={}, outer_targets=inner.outer_targets | frozenset(inner.targets), mark=s.mark or inner.mark)
         body = self.block(s.body, inner)
-        made = core.Together(var, base, body, False, False, origin=scope.origin(s))
-        return [judge(made, self.problems, scope.heading)]
+        made = judge(core.Together(var, base, body, False, False, origin=scope.origin(s)), self.problems, scope.heading)
+        if made.asks and not s.secretly:
+            self.wrong(
+                "R306",
+                "somebody is asked in here",
+                s.those.span,
+                "say `secretly each ...`: nobody sees an answer before all are given",
+                scope,
+            )
+        elif s.secretly and not made.asks:
+            self.wrong("R306", "nobody is asked in here", s.those.span, "say `together each ...`", scope)
+        return [made]
 
     def _in_turn(self, s: nodes.InTurn, scope: Scope) -> list[core.Statement]:
         base, var, inner = self._element(s.those, scope, True)
@@ -576,6 +626,7 @@ class Flow(Values):
         path = ".".join((*scope.path, label) if s.optional else scope.path)
         origin = scope.origin(s)
         choices = [self._choice(c, label, scope, False) for c in s.choices]
+        joined = {id(x) for x in s.choices}
         for window in s.windows:
             if window not in self.names.windows:
                 self.wrong(
@@ -589,7 +640,8 @@ class Flow(Values):
                 outside = evolve(
                     scope, module=module, names={}, candidates=(), layer=module.name if module in self.names.layers else "", mark=c.mark
                 )
-                if id(c) not in {id(x) for x in s.choices}:
+                if id(c) not in joined:
+                    joined.add(id(c))
                     choices.append(self._choice(c, label, outside, True))
         if s.optional:
             choices.append(core.Choice("no", path + ".no", None, (), None, (), False, origin))

@@ -22,7 +22,7 @@ class Field:
 
 @frozen(eq=False)
 class Kind:
-    """`kind Role: troops, knight`; `ring Field: ...`"""
+    """`kind Role: guards, green`; `ring Field: ...`"""
 
     name: str
     is_ring: bool
@@ -59,7 +59,7 @@ class Table:
 
 @frozen(eq=False)
 class Place:
-    """`counter wares: 0..15, public, starts at 2, stops at 15`; a place of a body has no visibility"""
+    """`counter cubes: 0..15, public, starts at 2, stops at 15`; a place of a body has no visibility"""
 
     name: str
     word: str
@@ -121,7 +121,7 @@ class Origin:
 
 @frozen
 class PlaceRef:
-    """`booths(ship) of anna`"""
+    """`stalls(ship) of anna`"""
 
     place: Place
     owner: "Expr | None"
@@ -140,7 +140,7 @@ class Value:
 
 @frozen
 class Const(Value):
-    """`15`, `knights`, `none`, `[grey, other_grey]` as a mask"""
+    """`15`, `greens`, `none`, `[grey, other_grey]` as a mask"""
 
     value: int
 
@@ -154,7 +154,7 @@ class Var(Value):
 
 @frozen
 class Read(Value):
-    """`seals`"""
+    """`points`"""
 
     place: PlaceRef
 
@@ -281,7 +281,7 @@ class Filter(Value):
 
 @frozen
 class Exists(Value):
-    """`some player has seals >= target`"""
+    """`some player has points >= target`"""
 
     var: Variable
     base: "Expr"
@@ -437,6 +437,13 @@ class OwnerOf(Value):
 
 
 @frozen
+class Sure(Value):
+    """`holder`, where it may be none but must not be"""
+
+    item: "Expr"
+
+
+@frozen
 class PositionOf(Value):
     """`position of disc` in its pile; 1 is the top"""
 
@@ -447,7 +454,7 @@ class PositionOf(Value):
 Expr = Union[
     Const, Var, Read, PlayerCount, Players, OptionValue, Count, FieldOf, TableAt, Sum, Product, Quotient, Remainder,
     Compare, SameSet, All, AnyOf, Not, Filter, Exists, ForAll, FirstOf, Over, Contains, ListOf, Span_, Arranged,
-    Reversed, Others, OfKind, Case, LetIn, Demand, Call, Compute, Nth, OwnerOf, PositionOf,
+    Reversed, Others, OfKind, Case, LetIn, Demand, Call, Compute, Nth, OwnerOf, PositionOf, Sure,
 ]  # fmt: skip
 
 
@@ -463,7 +470,7 @@ class Action:
 
 @frozen
 class Change(Action):
-    """`raise wares by 4`, `lower talers by 1`"""
+    """`raise cubes by 4`, `lower coins by 1`"""
 
     place: PlaceRef
     amount: Expr
@@ -490,7 +497,7 @@ class MovePieces(Action):
 
 @frozen
 class MoveCount(Action):
-    """`move 2 from stock to booths(c)`, `move 3 from deck to hand`: so many alike, or from the top"""
+    """`move 2 from stock to stalls(c)`, `move 3 from deck to hand`: so many alike, or from the top"""
 
     count: Expr
     source: PlaceRef
@@ -539,7 +546,7 @@ class Target:
 
 @frozen
 class Block(Action):
-    """`step troops`; a verb's body and a hooked label are blocks too"""
+    """`step guards`; a verb's body and a hooked label are blocks too"""
 
     target: Target
     path: str
@@ -578,7 +585,7 @@ class ForEach(Action):
 
 @frozen
 class Together(Action):
-    """`together each player who laid troops`: isolated threads, joined at the end"""
+    """`together each player who laid guards`: isolated threads, joined at the end"""
 
     var: Variable
     base: Expr
@@ -603,7 +610,7 @@ class Pick:
 
 @frozen
 class Choice:
-    """`sail to any c in exits(ship), only if talers >= 1`; after an option of a window one is asked again"""
+    """`sail to any c in exits(ship), only if coins >= 1`; after an option of a window one is asked again"""
 
     name: str
     path: str
@@ -646,7 +653,7 @@ Statement = Union[
 
 @frozen(eq=False)
 class Ranking:
-    """`ranking by most seals, then most wares, ties shared`"""
+    """`ranking by most points, then most cubes, ties shared`"""
 
     var: Variable
     items: tuple[tuple[int, Expr, str], ...]

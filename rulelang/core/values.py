@@ -59,11 +59,18 @@ class Values:
         self.problems.add(code, message, span, hint, heading=scope.heading if scope else "", notes=notes)
         return core.Const(0, type=ERROR, span=span)
 
+    @staticmethod
+    def sure(found: core.Expr) -> core.Expr:
+        """What may be none, where it must not be: checked while playing until it is proved."""
+        if not isinstance(found.type, MaybeT):
+            return found
+        return core.Sure(found, type=found.type.item, span=found.span, source=found.source)
+
     def want(self, found: core.Expr, wanted: Type, span: Span, what: str, scope: Scope) -> core.Expr:
         if not fits(found.type, wanted):
             self.wrong("R210", f"{what} is {wanted}, this is {found.type}", span, self._type_hint(found, wanted), scope)
             return core.Const(0, type=ERROR, span=span)
-        return found
+        return self.sure(found) if isinstance(found.type, MaybeT) and not isinstance(wanted, MaybeT | ErrorT) else found
 
     @staticmethod
     def _type_hint(found: core.Expr, wanted: Type) -> str:
@@ -159,6 +166,10 @@ class Values:
                 return core.ForAll(var, base, test, type=BOOL, span=e.span)
             case nodes.NounPhrase():
                 return self._noun_phrase(e, scope, want)
+            case nodes.Counted():
+                return self.wrong(
+                    "R229", f"`{e.span.text}` is moved, not computed", e.span, f"write `move {e.span.text} from ... to ...`", scope
+                )
 
     def _whole_kind(self, e: nodes.KindName, scope: Scope) -> core.Expr:
         kind = self.world.kinds.get(e.name)
@@ -346,6 +357,10 @@ class Values:
         return seen[0] if len(seen) == 1 else seen[0] if seen else None
 
     def _unknown(self, name: str, scope: Scope, span: Span, want: Type | None) -> core.Expr:
+        if name in self.names.unread:
+            return core.Const(0, type=ERROR, span=span)
+        if name == "original":
+            return self.wrong("R120", "`original` stands in a `replace`", span, "it is what the variant replaces", scope)
         elsewhere = [d.module.name for d in self.names.definitions.get(name, [])]
         symbol = self.names.symbols.get(name)
         if symbol is not None and not self._sees(name, scope):
@@ -370,6 +385,8 @@ class Values:
 
     def _bound(self, name: str, binding: Any, keys: tuple[nodes.Expr, ...], owner: core.Expr | None, scope: Scope, span: Span) -> core.Expr:
         match binding:
+            case Bound() if isinstance(binding.expr.type, ErrorT):
+                return binding.expr
             case Bound() if not keys and owner is None:
                 return binding.expr
             case Measure() if not keys:
@@ -434,6 +451,10 @@ class Values:
                 return self._family_ref(name, binding, keys, owner, scope, e.span)
             case ViewArg():
                 return self.place_ref(binding.expr, binding.scope, what)
+            case Bound() if isinstance(binding.expr.type, ErrorT):
+                return None
+        if name in self.names.unread and name not in self.names.symbols:
+            return None
         symbol = self.names.symbols.get(name)
         if binding is None and symbol is not None and symbol.sort == "place" and self._sees(name, scope):
             self.names.used.add(id(symbol.node))
@@ -479,7 +500,7 @@ class Values:
                 "R214", f"`{place.name}` belongs to nobody", span, f"write `{place.name}` alone, or declare it under `each player`", scope
             )
             return None
-        return core.PlaceRef(place, owner, made, span)
+        return core.PlaceRef(place, None if owner is None else self.sure(owner), made, span)
 
     def implied_owner(self, name: str, span: Span, scope: Scope) -> core.Expr | None:
         """Whose is a bare name?  Where two players are in view the author must say it."""
@@ -600,7 +621,7 @@ class Values:
         if such.word == "who":
             owner = core.Var(var, type=var.type, span=such.span)
             if not isinstance(plain(var.type), PlayerT | ErrorT):
-                self.wrong("R218", f"`who` is for players, this is about {var.type}", such.span, "for things say `where`", inner)
+                return self.wrong("R218", f"`who` is for players, this is about {var.type}", such.span, "for things say `where`", inner)
             match such.test:
                 case nodes.VerbTest():
                     return self.want(
@@ -769,11 +790,11 @@ class Values:
         fitting = [d for d in seen if self._fits_call(d, form, params, args)]
         for d in every:
             self.names.used.add(id(d.node))
-        if len(fitting) > 1:
-            fitting = [d for d in fitting if self._words_fit(d, args)] or fitting
+        by_words = [d for d in seen if self._words_fit(d, args)]
+        fitting = [d for d in fitting if d in by_words] or (fitting if not by_words else [])
         if fitting:
             return fitting[0]
-        self._explain_mismatch(seen, name, form, params, args, scope, span)
+        self._explain_mismatch(by_words or seen, name, form, params, args, scope, span)
         return None
 
     def _fits_call(self, d: Definition, form: str, params: tuple[nodes.Expr, ...], args: tuple[nodes.Arg, ...]) -> bool:
@@ -1025,7 +1046,8 @@ class Values:
         if isinstance(part, nodes.Per):
             if part.what in PLACE_WORDS:
                 family = self._family(e, scope, str(part.what))
-                return inner if family is None else inner.bind(param.name, family)
+                nothing = Bound(core.Const(0, type=ERROR, span=e.span))
+                return inner.bind(param.name, nothing if family is None else family)
             return inner.bind(param.name, Measure(e, scope))
         if part in PLACE_WORDS:
             if part == "zone" and not self._names_place(e, scope):
@@ -1038,6 +1060,8 @@ class Values:
                         f"`{param.name}` of `{d.name}` is a place, or a part of one",
                         scope,
                     )
+                if view.source is None:
+                    return inner.bind(param.name, Bound(core.Const(0, type=ERROR, span=e.span)))
                 return inner.bind(param.name, ViewArg(e, scope))
             ref = self.place_ref(e, scope, f"a {part}")
             if ref is None:
@@ -1050,6 +1074,7 @@ class Values:
                     f"give a {part}",
                     scope,
                 )
+                return inner.bind(param.name, Bound(core.Const(0, type=ERROR, span=e.span)))
             return inner.bind(param.name, PlaceArg(self._fixed(ref, lets)))
         free = [w for w in _type_words(param.type) if w[:1].isupper() and w not in self.names.symbols]
         wanted: Type | None

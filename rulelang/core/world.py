@@ -64,6 +64,8 @@ class World:
     def _word(self, word: str, span: Span, variables: dict[str, Type]) -> Type:
         if word in variables:
             return variables[word]
+        if word in self.names.unread and word not in self.names.symbols and word not in self.names.members:
+            return ERROR
         if word == "number":
             return NUMBER
         if word in ("player", "players"):
@@ -259,8 +261,12 @@ class World:
         rows = list(node.rows)
         for extend, _module in self.names.extensions.get(node.name, []):
             rows.extend(r for r in extend.rows if isinstance(r, nodes.TableRow))
+        wrong_before = len(self.problems.found)
         value_type = self._table_type(rows)
+        if len(self.problems.found) > wrong_before:
+            value_type = ERROR
         filled: dict[int, tuple[int, nodes.TableRow]] = {}
+        before = len(self.problems.found)
         for row in rows:
             if len(row.keys) != len(keys):
                 self.problems.add(
@@ -283,7 +289,7 @@ class World:
                     )
                 filled[at] = (value, row)
         holes = [i for i in range(total) if i not in filled]
-        if holes:
+        if holes and len(self.problems.found) == before:
             missing: list[str] = []
             for at in holes[:6]:
                 cell_names: list[str] = []
@@ -307,7 +313,10 @@ class World:
             if low < t.low or high > t.high:
                 self.problems.add("R203", f"{low}..{high} is outside of the key of `{table}`", row.span, f"the key is {t}")
             return range(max(low, t.low) - t.low, min(high, t.high) - t.low + 1)
+        before = len(self.problems.found)
         value = self.literal(key, t, row.span, f"the key of {table}")
+        if len(self.problems.found) > before:
+            return []
         low = t.low or 0 if isinstance(t, NumberT) else 0
         size = self.size(t) or 0
         return [value - low] if 0 <= value - low < size else []

@@ -64,10 +64,12 @@ class _Builder:
             case core.Loop():
                 self.ends[s.target] = then
                 head = self.new()
-                self.live = (*self.live, s.count)
+                limit = core.Variable(f"times of {s.target.label}", s.count.type)
+                self.live = (*self.live, s.count, limit)
                 body = self.block(s.body, head)
-                self.put(graph.LoopHead(head, s.count, s.times, body, then, path=s.path, origin=s.origin))
-                return self.put(graph.LoopStart(self.new(), s.count, head, path=s.path, origin=s.origin))
+                counted = None if s.times is None else limit
+                self.put(graph.LoopHead(head, s.count, counted, body, then, self._is_told(s), path=s.path, origin=s.origin))
+                return self.put(graph.LoopStart(self.new(), s.count, s.times, limit, head, path=s.path, origin=s.origin))
             case core.ForEach():
                 return self.each(s.var, s.base, s.order, s.body, then, s.origin)
             case core.Together():
@@ -83,6 +85,9 @@ class _Builder:
                 return self.ask(s, then)
             case core.End():
                 return self.ends[s.target]
+
+    def _is_told(self, s: core.Loop) -> bool:
+        return bool(s.target.label) and not self.inside and not s.origin.calls
 
     def each(
         self, var: core.Variable, base: core.Expr, order: core.Order | None, body: Iterable[core.Statement], then: int, origin: core.Origin

@@ -43,9 +43,11 @@ class Test(Node):
 
 @frozen
 class LoopStart(Node):
-    """`repeat`: the count is 0"""
+    """`repeat`: the count is 0; how often is settled here, once"""
 
     count: core.Variable
+    times: core.Expr | None
+    limit: core.Variable
     next: int
 
 
@@ -54,9 +56,10 @@ class LoopHead(Node):
     """The next pass, or the end of a counted loop"""
 
     count: core.Variable
-    times: core.Expr | None
+    limit: core.Variable | None
     body: int
     exit: int
+    told: bool  # a named loop of the flow: its passes are part of the story
 
 
 @frozen
@@ -105,7 +108,7 @@ class ThreadEnd(Node):
 
 @frozen
 class StepStart(Node):
-    """`step troops` begins; inside: in the body of an option or thread"""
+    """`step guards` begins; inside: in the body of an option or thread"""
 
     next: int
     inside: bool = False
@@ -113,7 +116,7 @@ class StepStart(Node):
 
 @frozen
 class StepEnd(Node):
-    """`step troops` is over: invariants hold here"""
+    """`step guards` is over: invariants hold here"""
 
     next: int
 

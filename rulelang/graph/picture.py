@@ -122,7 +122,7 @@ def _exits(node: graph.AnyNode) -> Iterator[tuple[int, str]]:
         case graph.Ask():
             for choice, body in zip(node.decide.choices, node.bodies, strict=True):
                 yield body, (choice.text or _words(choice.name)) if len(node.bodies) > 1 else ""
-        case graph.LoopHead(times=None):  # such a loop is left from inside
+        case graph.LoopHead(limit=None):  # such a loop is left from inside
             yield node.body, ""
         case graph.LoopHead() | graph.EachHead():
             yield node.body, "next"

@@ -8,6 +8,56 @@ from rulelang.source import Span
 from rulelang.surface import nodes
 
 KERNEL_VERBS = ("raise", "lower", "set", "move", "shuffle", "original")
+FUNCTION_WORDS = [
+    "among",
+    "into",
+    "onto",
+    "to",
+    "from",
+    "with",
+    "against",
+    "under",
+    "on",
+    "at",
+    "for",
+    "by",
+    "each",
+    "every",
+    "who",
+    "where",
+    "has",
+    "your",
+    "their",
+    "after",
+    "some",
+    "first",
+    "last",
+    "any",
+    "exactly",
+    "ordered",
+    "is",
+    "in",
+    "and",
+    "or",
+    "not",
+    "mod",
+    "most",
+    "fewest",
+    "times",
+    "if",
+    "otherwise",
+    "together",
+    "secretly",
+    "let",
+    "choose",
+    "may",
+    "repeat",
+    "step",
+    "end",
+    "give",
+    "needs",
+    "when",
+]
 BUILT_IN = [
     "players",
     "player",
@@ -31,25 +81,32 @@ BUILT_IN = [
 def collect(modules: tuple[nodes.Module, ...], layers: tuple[nodes.Module, ...], problems: Problems) -> Names | None:
     """`modules` are the game's files and libraries in the order of use; `layers` come last, in the order given."""
     games = [m for m in modules if m.header and m.header.word == "game"]
-    main = games[0] if games else modules[0] if modules else None
+    main = games[0] if games else modules[-1] if modules else None
     if main is None or main.header is None:
         return None
     names = Names(main.header, modules + layers, layers)
     own = {m.name for m in modules + layers if m.header and m.header.word != "library"}
+    base_uses = _used_by(main)
     for module in names.modules:
-        direct = {n for item in module.items if isinstance(item, nodes.Use) for n in item.names}
         is_library = module.header is not None and module.header.word == "library"
-        names.uses[module.name] = frozenset(direct | {module.name} | (set() if is_library else own))
+        on_base = base_uses if module in layers else set()  # a layer speaks the words of its game
+        names.uses[module.name] = frozenset(_used_by(module) | {module.name} | on_base | (set() if is_library else own))
     for module in names.modules:
         _declare(module, names, problems)
     for module in names.modules:
         _flow(module, names, problems)
+    names.unread = frozenset(word for module in names.modules for word in module.unread)
     for module in layers:
         _override(module, names, problems)
+    _check_extensions(names, problems)
     _collect_labels(names)
     for module in layers:
         _hook(module, names, problems)
     return names
+
+
+def _used_by(module: nodes.Module) -> set[str]:
+    return {name for item in module.items if isinstance(item, nodes.Use) for name in item.names}
 
 
 # ---------------------------------------------------------------- declarations
@@ -92,7 +149,7 @@ def name_span(node: nodes.Node, name: str) -> Span:
 def _add(symbol: Symbol, names: Names, problems: Problems) -> None:
     other = names.symbols.get(symbol.name)
     here = name_span(symbol.node, symbol.name)
-    if symbol.name in BUILT_IN:
+    if symbol.name in (*BUILT_IN, *FUNCTION_WORDS):
         problems.add("R102", f"`{symbol.name}` is a word of the language", here, "choose another name")
     elif other is not None and names_meet(other.module, symbol.module, names):
         problems.add(
@@ -110,7 +167,7 @@ def names_meet(a: nodes.Module, b: nodes.Module, names: Names) -> bool:
     return a.name in names.uses.get(b.name, ()) or b.name in names.uses.get(a.name, ()) or a is b
 
 
-def _members(kind: nodes.Kind, rows: Iterable[nodes.Row], names: Names, problems: Problems) -> None:
+def _members(kind: nodes.Kind, rows: Iterable[nodes.Row], names: Names, problems: Problems, add: bool = True) -> None:
     seen: dict[str, nodes.Row] = {}
     for row in rows:
         if row.name is None:
@@ -124,7 +181,8 @@ def _members(kind: nodes.Kind, rows: Iterable[nodes.Row], names: Names, problems
                 notes=[Note(seen[row.name].span, "listed here first")],
             )
         seen[row.name] = row
-        names.members[row.name] = (*names.members.get(row.name, ()), kind.name)
+        if add:
+            names.members[row.name] = (*names.members.get(row.name, ()), kind.name)
 
 
 def _define(made: Definition, names: Names, problems: Problems) -> None:
@@ -135,7 +193,9 @@ def _define(made: Definition, names: Names, problems: Problems) -> None:
                 "R101",
                 f"`{made.name}` is defined twice in the same form",
                 name_span(made.node, made.name),
-                "give one of them another name, preposition or label",
+                f"a variant says `replace define {made.name}`"
+                if made.module in names.layers
+                else "give one of them another name, preposition or label",
                 notes=[Note(name_span(other.node, other.name), "defined here first")],
             )
             return
@@ -148,7 +208,7 @@ def _define(made: Definition, names: Names, problems: Problems) -> None:
             "choose another name for one of them",
             notes=[Note(name_span(symbol.node, symbol.name), "declared here first")],
         )
-    if made.name in BUILT_IN or made.name in KERNEL_VERBS:
+    if made.name in (*BUILT_IN, *KERNEL_VERBS, *FUNCTION_WORDS):
         problems.add("R102", f"`{made.name}` is a word of the language", name_span(made.node, made.name), "choose another name")
     same.append(made)
 
@@ -272,6 +332,17 @@ def _conflict(name: str, first: Span, second: Span, problems: Problems) -> None:
         "leave one of the layers out, or let one say `after` or `before`",
         notes=[Note(first, "replaced here as well")],
     )
+
+
+def _check_extensions(names: Names, problems: Problems) -> None:
+    for name, extensions in names.extensions.items():
+        symbol = names.symbols.get(name)
+        for extend, _module in extensions:
+            if symbol is None or symbol.sort != extend.word:
+                known = [s.name for s in names.symbols.values() if s.sort == extend.word]
+                _dangling(extend.word, name, name_span(extend, name), known, problems)
+            elif isinstance(symbol.node, nodes.Kind):
+                _members(symbol.node, [*symbol.node.rows, *(r for r in extend.rows if isinstance(r, nodes.Row))], names, problems, False)
 
 
 # ---------------------------------------------------------------- labels and hooks

@@ -8,7 +8,7 @@ from rulelang.surface import nodes
 
 @frozen(eq=False)
 class Symbol:
-    """One declared thing: `counter seals` under `each player` of the module `visby`."""
+    """One declared thing: `counter points` under `each player` of the module `harbour`."""
 
     name: str
     sort: str  # kind, pieces, table, place, define, verb, option
@@ -37,7 +37,7 @@ class Definition:
 
 @frozen(eq=False)
 class LabelSymbol:
-    """`rounds.troops`: a step, loop, option or verb that a layer can name."""
+    """`rounds.guards`: a step, loop, option or verb that a layer can name."""
 
     path: tuple[str, ...]
     sort: str  # step, loop, option, verb
@@ -89,6 +89,7 @@ class Names:
     extensions: dict[str, list[tuple[nodes.Extend, nodes.Module]]] = field(factory=dict)
     options: list[tuple[nodes.Option, nodes.Module]] = field(factory=list)
     uses: dict[str, frozenset[str]] = field(factory=dict)  # module -> modules it sees, itself included
+    unread: frozenset[str] = frozenset()  # words of declarations that could not be read
     used: set[int] = field(factory=set)  # ids of nodes whose name was used
 
     def label(self, name: str) -> list[LabelSymbol]:

@@ -7,6 +7,7 @@ from typing import Any
 from attrs import define
 
 from rulelang.core import nodes as core
+from rulelang.core.types import NumberT
 from rulelang.graph.layout import Universe, error_at
 from rulelang.runtime.events import AnyEvent, Became, Counted, Moved
 from rulelang.runtime.values import Fn, State, Values, members, pack_seq, rep
@@ -38,7 +39,7 @@ class Effects(Values):
 
     # ------------------------------------------------------------ values
 
-    def _limits(self, place: core.Place) -> tuple[int, int]:
+    def limits(self, place: core.Place) -> tuple[int, int]:
         low = self.expr(place.low) if place.low is not None else None
         high = self.expr(place.high) if place.high is not None else None
         return (low.value if low else -NO_LIMIT), (high.value if high else NO_LIMIT)
@@ -46,7 +47,7 @@ class Effects(Values):
     def _change(self, a: core.Change) -> Effect:
         slot, amount = self.slot(a.place), self.expr(a.amount)
         place = a.place.place
-        low, high = self._limits(place)
+        low, high = self.limits(place)
         at, by, sign, origin = slot.fn, amount.fn, a.sign, a.origin
         stops_low, stops_high, emit = place.stops_low, place.stops_high, self.emit
 
@@ -89,14 +90,14 @@ class Effects(Values):
 
             return start
         at = self.slot(a.place).fn
-        low, high = self._limits(place) if place.word == "counter" else (-NO_LIMIT, NO_LIMIT)
         is_counter = place.word == "counter"
+        low, high = self.limits(place) if is_counter else _status_range(place)
         local = place.visibility == "local"
 
         def put(s: State) -> None:
             new = keep(get(s))
-            if is_counter and not low <= new <= high:
-                if (new > high and not place.stops_high) or (new < low and not place.stops_low):
+            if not low <= new <= high:
+                if not is_counter or (new > high and not place.stops_high) or (new < low and not place.stops_low):
                     raise error_at(f"`{place.name}` would be {new}, outside of its range", origin)
                 new = max(low, min(high, new))
             i = at(s)
@@ -285,6 +286,13 @@ class Effects(Values):
 
             take = from_top
         return move
+
+
+def _status_range(place: core.Place) -> tuple[int, int]:
+    if isinstance(place.type, NumberT):
+        low, high = place.type.low, place.type.high
+        return (-NO_LIMIT if low is None else low), (NO_LIMIT if high is None else high)
+    return -(1 << 4096), 1 << 4096
 
 
 def _within(universe: Universe, x: int, have: int) -> bool:

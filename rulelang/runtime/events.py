@@ -71,6 +71,14 @@ class Began(Event):
 
 
 @frozen
+class Again(Event):
+    """A loop of the flow begins its n-th pass"""
+
+    name: str
+    count: int
+
+
+@frozen
 class Chosen(Event):
     """A seat made a choice; `picks` are values of the option's picks"""
 
@@ -82,4 +90,4 @@ class Chosen(Event):
     choice_index: int
 
 
-AnyEvent = Counted | Became | Moved | Shuffled | Drawn | Began | Chosen
+AnyEvent = Counted | Became | Moved | Shuffled | Drawn | Began | Again | Chosen

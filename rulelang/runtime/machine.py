@@ -121,6 +121,9 @@ class Machine:
         self._list_pending()
 
     def _advance_thread(self, thread: Thread, pc: int) -> None:
+        if self.at_thread is None and self.program.values.emit is None:
+            self._walk_thread(thread, pc)
+            return
         outer, self.events = self.events, thread.events
         if self.at_thread is not None:
             self.at_thread(thread.who)
@@ -135,9 +138,11 @@ class Machine:
         program, s = self.program, thread.s
         thread.pending = None
         while True:
-            at = program.run(s, pc)
+            at, ask = pc, program.asks.get(pc)
+            if ask is None:
+                at = program.run(s, pc)
+                ask = program.asks.get(at)
             s[PC] = at
-            ask = program.asks.get(at)
             if ask is not None:
                 counts = ask.counts(s)
                 count = sum(counts)
@@ -199,14 +204,25 @@ class Machine:
     def play_out(self, rng: Random, choices: list[tuple[int, int]], limit: int) -> None:
         """Uniformly random options to the end."""
         pick = rng.random
-        for _ in range(limit):
-            if self.over:
-                return
-            pending = self.pending[0]
-            k = int(pick() * pending.count)
-            choices.append((pending.player, k))
-            self.choose(pending, k)
-        raise error_at(f"the match did not end within {limit} choices", None)
+        while not self.over:
+            if len(choices) > limit:
+                raise error_at(f"the match did not end within {limit} choices", None)
+            if self.fork is None:
+                pending = self.pending[0]
+                k = int(pick() * pending.count)
+                choices.append((pending.player, k))
+                self._advance_main(self._take(pending.ask, self.s, k, pending.counts, self.events))
+                continue
+            for thread in self.fork.threads:
+                while (waiting := thread.pending) is not None and len(choices) <= limit:
+                    k = int(pick() * waiting.count)
+                    choices.append((waiting.player, k))
+                    pc = self._take(waiting.ask, thread.s, k, waiting.counts, thread.events)
+                    thread.answers = (*thread.answers, k)
+                    self._advance_thread(thread, pc)
+            self._list_pending()
+            if not self.pending:
+                self._advance_main(self._join())
 
     # ------------------------------------------------------------ state
 
@@ -235,6 +251,11 @@ def _merge(code: ForkCode, s: State, rows: list[State]) -> None:
         for row in rows:
             total += row[at] - old
         s[at] = total
+    for at, low, high, name in code.limits:
+        if not low <= s[at] <= high:
+            raise error_at(
+                f"`{name}` would be {s[at]}, {'below' if s[at] < low else 'beyond'} {low if s[at] < low else high}", code.fork.origin
+            )
     for at in code.set:
         changed = [row[at] for row in rows if row[at] != s[at]]
         if len(changed) > 1:

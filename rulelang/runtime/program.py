@@ -15,7 +15,7 @@ from rulelang.graph.compile import compile_graph
 from rulelang.graph.layout import CHANCE, Layout, add_universes, error_at, make_layout
 from rulelang.runtime.choices import AskCode, Choices
 from rulelang.runtime.effects import Emit
-from rulelang.runtime.events import Began, Drawn, Shuffled
+from rulelang.runtime.events import Again, Began, Drawn, Shuffled
 from rulelang.runtime.values import SEQ_BITS, Fn, State, Values, pack_seq
 
 STEP_LIMIT = 1_000_000
@@ -32,6 +32,7 @@ class ForkCode:
     var: int
     asks: bool
     added: tuple[int, ...]  # counters and zones: differences are added up
+    limits: tuple[tuple[int, int, int, str], ...]  # counters that several may change: slot, range, name
     set: tuple[int, ...]  # everything else: one thread at most writes it
 
 
@@ -49,6 +50,7 @@ class Program:
     values: Choices
     boundaries: frozenset[int] = frozenset()
     invariants: tuple[tuple[core.Invariant, Fn], ...] = ()
+    chance_in_threads: bool = False
 
     def run(self, s: State, pc: int) -> int:
         """Walks the graph until somebody is asked, threads begin or end, or the match is over."""
@@ -82,18 +84,52 @@ class _Maker:
         in which nobody is asked runs as a loop of the host."""
         nodes = list(g.nodes) if self.emit is not None else [_past_names(n, g.nodes) for n in g.nodes]
         self.made.extend(self.step(node) for node in nodes)
+        for node in nodes:  # effects and the question after them are one step
+            after = nodes[node.next] if isinstance(node, graph.Do) else None
+            if isinstance(node, graph.Do) and isinstance(after, graph.Test):
+                self.made[node.id] = self._do_and_test(node, after)
         for node in nodes:
             head = nodes[node.next] if isinstance(node, graph.EachStart) else None
             if isinstance(node, graph.EachStart) and isinstance(head, graph.EachHead) and _closed(head, nodes):
                 self.made[node.id] = self._host_loop(node, head, nodes)
         return self.made
 
+    def _do_and_test(self, node: graph.Do, after: graph.Test) -> Step:
+        effect = _in_a_row(tuple(self.code.effect(a) for a in node.actions))
+        test = self.code.expr(after.test)
+        t, yes, no = test.fn, after.yes, after.no
+        if test.const:
+            return _do([effect], yes if test.value else no)
+
+        def both(s: State) -> int:
+            effect(s)
+            return yes if t(s) else no
+
+        return both
+
+    def _straight(self, at: int, top: int, nodes: list[graph.AnyNode], depth: int = 0) -> Callable[[State], None] | None:
+        """A body of effects and questions only, as closures inside one another; nothing for anything else."""
+        if at == top:
+            return _nothing
+        node = nodes[at]
+        if isinstance(node, graph.Do) and depth < 8:
+            rest = self._straight(node.next, top, nodes, depth + 1)
+            if rest is None:
+                return None
+            effects = tuple(self.code.effect(a) for a in node.actions)
+            return _in_a_row(effects if rest is _nothing else (*effects, rest))
+        if isinstance(node, graph.Test) and depth < 8:
+            yes, no = self._straight(node.yes, top, nodes, depth + 1), self._straight(node.no, top, nodes, depth + 1)
+            if yes is None or no is None:
+                return None
+            return _branch(self.code.expr(node.test).fn, yes, no)
+        return None
+
     def _host_loop(self, node: graph.EachStart, head: graph.EachHead, nodes: list[graph.AnyNode]) -> Step:
         items, order, var = self.code.seq(node.base), self._order(node.order), self.code.variable(head.var)
         body, top, exit_, made = head.body, head.id, head.exit, self.made
-        inner = nodes[body]
-        if order is None and isinstance(inner, graph.Do) and inner.next == top and len(inner.actions) == 1:
-            effect = self.code.effect(inner.actions[0])
+        effect = self._straight(body, top, nodes) if order is None else None
+        if effect is not None:
 
             def one(s: State) -> int:
                 for x in items(s):
@@ -160,31 +196,37 @@ class _Maker:
 
     def _loop_start(self, node: graph.LoopStart) -> Step:
         at, then = self.code.variable(node.count), node.next
+        if node.times is None:
 
-        def start(s: State) -> int:
+            def start(s: State) -> int:
+                s[at] = 0
+                return then
+
+            return start
+        limit, times = self.code.variable(node.limit), self.code.expr(node.times).fn
+
+        def start_counted(s: State) -> int:
             s[at] = 0
+            s[limit] = times(s)
             return then
 
-        return start
+        return start_counted
 
     def _loop_head(self, node: graph.LoopHead) -> Step:
         at, body, exit_ = self.code.variable(node.count), node.body, node.exit
-        if node.times is None:
+        emit = self.emit if node.told else None
+        origin, name = node.origin, node.count.name
+        limit = None if node.limit is None else self.code.variable(node.limit)
 
-            def again(s: State) -> int:
-                s[at] += 1
-                return body
-
-            return again
-        times = self.code.expr(node.times).fn
-
-        def counted(s: State) -> int:
-            if s[at] >= times(s):
+        def again(s: State) -> int:
+            if limit is not None and s[at] >= s[limit]:
                 return exit_
             s[at] += 1
+            if emit is not None:
+                emit(Again(origin, name, s[at]))
             return body
 
-        return counted
+        return again
 
     def _each_start(self, node: graph.EachStart) -> Step:
         queue, then, items = self.code.variable(node.queue), node.next, self.code.seq(node.base)
@@ -246,7 +288,13 @@ class _Maker:
                     (added if ref.place.word == "counter" else fixed).update(range(first, first + size))
         who = self.code.seq(node.together.base)
         var = self.code.variable(node.together.var)
-        return ForkCode(node, who, var, node.together.asks, tuple(sorted(added)), tuple(sorted(fixed)))
+        limits: list[tuple[int, int, int, str]] = []
+        for place in self.layout.game.places.values():
+            if place.word == "counter" and self.layout.slots[place] in added and not (place.stops_low or place.stops_high):
+                low, high = self.code.limits(place)
+                first = self.layout.slots[place]
+                limits.extend((i, low, high, place.name) for i in range(first, first + self.layout.sizes[place]))
+        return ForkCode(node, who, var, node.together.asks, tuple(sorted(added)), tuple(limits), tuple(sorted(fixed)))
 
     def _chance(self, node: graph.Chance) -> Step:
         a, then, chance, emit = node.action, node.next, self.chance, self.emit
@@ -305,6 +353,39 @@ def _closed(head: graph.EachHead, nodes: list[graph.AnyNode]) -> bool:
             return False
         todo.extend(graph.followers(node))
     return True
+
+
+def _nothing(s: State) -> None:
+    """The end of a straight body"""
+
+
+def _branch(test: Fn, yes: Callable[[State], None], no: Callable[[State], None]) -> Callable[[State], None]:
+    def branch(s: State) -> None:
+        if test(s):
+            yes(s)
+        else:
+            no(s)
+
+    return branch
+
+
+def _in_a_row(effects: tuple[Callable[[State], None], ...]) -> Callable[[State], None]:
+    if len(effects) == 1:
+        return effects[0]
+    if len(effects) == 2:
+        first, second = effects
+
+        def two(s: State) -> None:
+            first(s)
+            second(s)
+
+        return two
+
+    def row(s: State) -> None:
+        for f in effects:
+            f(s)
+
+    return row
 
 
 def _do(effects: list[Callable[[State], None]], then: int) -> Step:
@@ -366,6 +447,8 @@ def _variables(g: graph.PhaseGraph) -> Iterable[core.Variable]:
                     yield node.action.var
             case graph.LoopStart():
                 yield node.count
+                if node.times is not None:
+                    yield node.limit
             case graph.EachHead():
                 yield from (node.queue, node.var)
             case graph.Fork():
@@ -416,8 +499,14 @@ def make_program(
     dead = {k: tuple(at for at in v if at not in {layout.variables[c] for c in counts}) for k, v in dead.items()}
     ends = frozenset(n.id for n in g.nodes if isinstance(n, graph.ThreadEnd))
     boundaries = frozenset(n.id for n in g.nodes if isinstance(n, graph.StepEnd)) if emit is not None else frozenset()
-    program = Program(layout, g, steps, maker.asks, maker.forks, ends, start, persistent, dead, code, boundaries, invariants)
-    return program
+    chance_in_threads = any(
+        isinstance(s, core.Shuffle | core.BindRandom)
+        for n in g.nodes if isinstance(n, graph.Fork)
+        for s in walk(n.together.body)
+    )  # fmt: skip
+    return Program(
+        layout, g, steps, maker.asks, maker.forks, ends, start, persistent, dead, code, boundaries, invariants, chance_in_threads
+    )
 
 
 def _pure(game: core.Game, layout: Layout, code: Choices, body: tuple[core.Statement, ...]) -> Callable[[State], None]:

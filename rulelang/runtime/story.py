@@ -7,7 +7,7 @@ from attrs import define
 from rulelang.core import nodes as core
 from rulelang.core.types import PieceT, SetT, plain
 from rulelang.graph.layout import Layout
-from rulelang.runtime.events import AnyEvent, Became, Began, Chosen, Counted, Drawn, Moved, Shuffled
+from rulelang.runtime.events import Again, AnyEvent, Became, Began, Chosen, Counted, Drawn, Moved, Shuffled
 from rulelang.runtime.knowledge import sees
 from rulelang.runtime.words import Words, readable
 
@@ -23,6 +23,9 @@ class Story:
             case Began():
                 heading = event.origin.heading if event.origin else ""
                 return f"-- {heading or readable(event.path.split('.')[-1])}"
+            case Again():
+                heading = event.origin.heading if event.origin else ""
+                return f"== {heading + ', ' if heading else ''}{readable(event.name)} {event.count}"
             case Chosen():
                 if seat is not None and seat != event.player:
                     return None
@@ -46,6 +49,21 @@ class Story:
                 return f"{self._where(event.place, event.slot)} is shuffled"
             case Drawn():
                 return None
+
+    def tell_all(self, events: Iterable[AnyEvent], seat: int | None) -> tuple[str, ...]:
+        """All lines; a heading under which this seat saw nothing is left out."""
+        lines: list[str] = []
+        heading = ""
+        for event in events:
+            line = self.tell(event, seat)
+            if line is None or line == heading:
+                continue
+            if line.startswith(("-- ", "== ")):
+                heading = line
+            if lines and lines[-1].startswith("-- ") and line.startswith(("-- ", "== ")):
+                lines.pop()
+            lines.append(line)
+        return tuple(lines)
 
     def _moved(self, e: Moved, seat: int | None) -> str | None:
         seen = self._sees(e.source, e.source_slot, seat) or self._sees(e.goal, e.goal_slot, seat)

@@ -286,6 +286,8 @@ class Values:
             universe = self.layout.universe(base.place.place.type)
             slot = self.slot(base.place).fn
             return Code(lambda s: universe.length(s[slot(s)]))
+        if isinstance(base, core.Filter) and rep(base.type) == "seq":
+            return self._count_those(base)
         code = self.expr(base)
         fn, form = code.fn, rep(base.type)
         if isinstance(base, core.Span_):
@@ -299,6 +301,20 @@ class Values:
             modulus = universe.modulus
             return self.fold(lambda s: fn(s) % modulus, code)
         return self.fold(lambda s: len(fn(s)), code)
+
+    def _count_those(self, e: core.Filter) -> Code:
+        """`number of opponents who ...`: counted without being listed."""
+        each, at, test = self.seq(e.base), self.variable(e.var), self.expr(e.test).fn
+
+        def fn(s: State) -> int:
+            n = 0
+            for x in each(s):
+                s[at] = x
+                if test(s):
+                    n += 1
+            return n
+
+        return Code(fn)
 
     def _FieldOf(self, e: core.FieldOf) -> Code:
         values, keys = field_values(self.layout, e.item.type, e.name)
@@ -598,6 +614,19 @@ class Values:
 
             return Code(bag)
 
+        if base.const:  # players, or a whole kind: one closure call for each, and nothing else
+            bits = tuple((x, 1 << x) for x in members(base.value))
+
+            def mask_of_all(s: State) -> int:
+                found = 0
+                for x, bit in bits:
+                    s[at] = x
+                    if test(s):
+                        found |= bit
+                return found
+
+            return Code(mask_of_all)
+
         def mask_of(s: State) -> int:
             found = 0
             for x in members(get(s)):
@@ -751,7 +780,12 @@ class Values:
             whole = tuple(base.fn(self.dummy())) if rep(e.base.type) == "seq" else members(base.value)
             table = tuple(tuple(sorted(whole, key=lambda x: (x - at - shift) % n)) for at in range(n))
             return self.fold(lambda s: table[f(s)], start)
-        return Code(lambda s: tuple(sorted(items(s), key=lambda x, at=f(s): (x - at - shift) % n)))  # type: ignore[misc]
+
+        def turned(s: State) -> tuple[int, ...]:
+            first = f(s) + shift
+            return tuple(sorted(items(s), key=lambda x: (x - first) % n))
+
+        return Code(turned)
 
     def _Reversed(self, e: core.Reversed) -> Code:
         base = self.expr(e.base)
@@ -838,7 +872,7 @@ class Values:
         return self._call(e)
 
     def _unfold(self, e: core.Call, args: Sequence[core.Expr]) -> Code:
-        """Arguments that cannot change are put in place of the parameters: `laid troops` becomes one mask."""
+        """Arguments that cannot change are put in place of the parameters: `laid guards` becomes one mask."""
         key = (id(e.function), tuple(a.var if isinstance(a, core.Var) else (type(a), getattr(a, "value", None)) for a in args))
         found = self.unfolded.get(key)
         if found is None:
@@ -931,6 +965,18 @@ class Values:
             return owner
 
         return self.fold(fn, item)
+
+    def _Sure(self, e: core.Sure) -> Code:
+        item = self.expr(e.item)
+        f, span = item.fn, e.span
+
+        def fn(s: State) -> Any:
+            found = f(s)
+            if found == -1:
+                raise error_at(f"`{span.text}` is none here", core.Origin(span))
+            return found
+
+        return Code(fn)
 
     def _PositionOf(self, e: core.PositionOf) -> Code:
         universe = self.layout.universe(e.place.place.type)

@@ -178,7 +178,7 @@ class Build:
         words = c[4:]
         at = [w[1] for w in words if isinstance(w, tuple) and w[0] == "at"]
         full = [w[1] for w in words if isinstance(w, tuple) and w[0] == "with"]
-        stops = [w[1] for w in words if isinstance(w, tuple) and w[0] == "stops"]
+        excess = [w[1] for w in words if isinstance(w, tuple) and w[0] == "excess"]
         seen = tuple(str(w) for w in words if isinstance(w, Token))
         return n.Place(
             str(c[0]),
@@ -187,8 +187,9 @@ class Build:
             c[3],
             seen,
             at[0] if at else None,
-            full[0] if full else None,
-            tuple(stops),
+            full[0][0] if full else None,
+            bool(full and full[0][1]),
+            tuple(excess),
             span=s,
             mark=m,
         )
@@ -197,10 +198,13 @@ class Build:
         return ("at", c[0])
 
     def on_starts_with(self, s: Span, c: Children, m: Mark) -> Any:
-        return ("with", str(c[0]))
+        return ("with", (str(c[1]), c[0] is not None))
 
-    def on_stops_at(self, s: Span, c: Children, m: Mark) -> Any:
-        return ("stops", c[0])
+    def on_excess(self, s: Span, c: Children, m: Mark) -> Any:
+        return ("excess", (str(c[0]), c[1]))
+
+    def on_counted(self, s: Span, c: Children, m: Mark) -> Any:
+        return n.Counted(c[0], str(c[1]), span=s)
 
     def on_each_player(self, s: Span, c: Children, m: Mark) -> Any:
         return n.EachPlayer(tuple(c), span=s, mark=m)
@@ -312,7 +316,7 @@ class Build:
         return Block((n.If(c[0], tuple(c[1]), tuple(c[2] or ()), span=s, mark=c[1].mark),))
 
     def on_together(self, s: Span, c: Children, m: Mark) -> Any:
-        return n.Together(c[0], tuple(c[1]), span=s, mark=c[1].mark)
+        return n.Together(c[1], tuple(c[2]), c[0] == "secretly", span=s, mark=c[2].mark)
 
     def on_in_turn(self, s: Span, c: Children, m: Mark) -> Any:
         return n.InTurn(c[1], c[2], tuple(c[3]), span=s, mark=c[3].mark)
@@ -320,7 +324,7 @@ class Build:
     def on_end(self, s: Span, c: Children, m: Mark) -> Any:
         return n.End(str(c[0]), c[1], span=s, mark=m)
 
-    def on_give_when(self, s: Span, c: Children, m: Mark) -> Any:
+    def on_give_if(self, s: Span, c: Children, m: Mark) -> Any:
         return n.Give(c[0], c[1], False, span=s, mark=m)
 
     def on_give_otherwise(self, s: Span, c: Children, m: Mark) -> Any:
@@ -457,7 +461,7 @@ class Build:
         return n.Every(c[0], c[2], span=s)
 
     def on_invariant(self, s: Span, c: Children, m: Mark) -> Any:
-        return n.Invariant(text_of(c[0]) or "", c[1], span=s, mark=m)
+        return n.Invariant(text_of(c[1]) or "", c[2], span=s, mark=m)
 
     def on_example(self, s: Span, c: Children, m: Mark) -> Any:
         return n.Example(text_of(c[0]) or "", text_of(c[1]), tuple(c[2:]), span=s, mark=m)

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from lark import Token
-from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 from lark.common import LexerConf
+from lark.exceptions import UnexpectedCharacters, UnexpectedToken
 from lark.lexer import Lexer, LexerState
 
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
@@ -38,7 +38,7 @@ class WordLexer(Lexer):
                 self.others.append(t.name)
         self.every = frozenset(t.name for t in conf.terminals)
 
-    def lex(self, state: LexerState, parser_state: Any) -> Iterator[Token]:  # type: ignore[override]
+    def lex(self, state: LexerState, parser_state: Any) -> Iterator[Token]:
         text, end = state.text.text, state.text.end
         line = state.line_ctr
         states = parser_state.parse_conf.parse_table.states
@@ -91,7 +91,9 @@ class WordLexer(Lexer):
 
     def _match(self, name: str, text: str, at: int, end: int) -> Token | None:
         found = self.patterns[name].match(text, at, end)
-        if found is None or (found.group()[-1:].isalnum() and _WORD.match(text[found.end() : found.end() + 1]) and found.group()[0].isalpha()):
+        if found is None or (
+            found.group()[-1:].isalnum() and _WORD.match(text[found.end() : found.end() + 1]) and found.group()[0].isalpha()
+        ):
             return None
         return Token(name, found.group(), at, end_pos=found.end())
 
@@ -99,5 +101,5 @@ class WordLexer(Lexer):
         terminals = {a for a in accepts if a in self.every}
         anywhere = self._token(text, at, end, self.every)
         if anywhere is None:
-            raise UnexpectedCharacters(text, at, 0, 0, allowed=terminals, state=parser_state)
-        raise UnexpectedToken(anywhere, terminals, state=parser_state)
+            raise UnexpectedCharacters(text, at, 0, 0, allowed=terminals, state=parser_state)  # type: ignore[no-untyped-call]
+        raise UnexpectedToken(anywhere, terminals, state=parser_state)  # type: ignore[no-untyped-call]

@@ -7,7 +7,7 @@ from rulelang.source import SourceFile, Span
 
 @frozen
 class Node:
-    """What every node has: the place where it was written, and the source mark `{V-R9}` of its line."""
+    """What every node has: the place where it was written, and the source mark `{R9}` of its line."""
 
     span: Span = field(kw_only=True, eq=False, repr=False)
     mark: str | None = field(kw_only=True, default=None)
@@ -32,7 +32,7 @@ class Truth(Node):
 
 @frozen
 class Name(Node):
-    """`seals`"""
+    """`points`"""
 
     name: str
 
@@ -62,7 +62,7 @@ class Property(Node):
 
 @frozen
 class Yours(Node):
-    """`your seals`, `their influence(knights)`"""
+    """`your points`, `their influence(greens)`"""
 
     whose: str
     target: "Name | Lookup"
@@ -123,7 +123,7 @@ class Not(Node):
 
 @frozen
 class Compare(Node):
-    """`talers >= 1`"""
+    """`coins >= 1`"""
 
     op: str
     left: "Expr"
@@ -174,7 +174,7 @@ class Times(Node):
 
 @frozen
 class Divided(Node):
-    """`wares / 3 rounded down`"""
+    """`cubes / 3 rounded down`"""
 
     left: "Expr"
     right: "Expr"
@@ -191,7 +191,7 @@ class Modulo(Node):
 
 @frozen
 class VerbTest(Node):
-    """`laid troops`, as a test"""
+    """`laid guards`, as a test"""
 
     verb: str
     item: "Expr"
@@ -199,7 +199,7 @@ class VerbTest(Node):
 
 @frozen
 class Such(Node):
-    """`who laid troops`, `where role is r`, `has seals >= target`"""
+    """`who laid guards`, `where role is r`, `has points >= target`"""
 
     word: str
     test: "Expr"
@@ -241,7 +241,7 @@ class Every(Node):
 
 @frozen
 class Arg(Node):
-    """`into seals`; `, at most 2 each`"""
+    """`into points`; `, at most 2 each`"""
 
     word: str
     value: "Expr"
@@ -251,10 +251,18 @@ class Arg(Node):
 
 @frozen
 class NounPhrase(Node):
-    """`leader among players by number of booths(ship), ties none`, as a value"""
+    """`leader among players by number of stalls(ship), ties none`, as a value"""
 
     head: "Expr"
     args: tuple[Arg, ...]
+
+
+@frozen
+class Counted(Node):
+    """`2 Cube`: so many pieces of a kind, to be moved"""
+
+    count: "Expr"
+    kind: str
 
 
 Expr = (
@@ -286,6 +294,7 @@ Expr = (
     | FoldOver
     | Every
     | NounPhrase
+    | Counted
 )
 
 
@@ -331,7 +340,7 @@ class Pick(Node):
 
 @frozen
 class Choice(Node):
-    """`sail to any c in exits(ship), only if talers >= 1`; a choice without a menu has no name of its own"""
+    """`sail to any c in exits(ship), only if coins >= 1`; a choice without a menu has no name of its own"""
 
     name: str | None
     text: str | None
@@ -352,7 +361,7 @@ class Choose(Node):
 
 @frozen
 class Phrase(Node):
-    """`share_equally battle into seals among players who laid troops, at most 2 each, remainder stays`"""
+    """`share_equally battle into points among players who laid guards, at most 2 each, remainder stays`"""
 
     verb: str
     item: Expr | None
@@ -361,7 +370,7 @@ class Phrase(Node):
 
 @frozen
 class Step(Node):
-    """`step troops "III.1 Troops"`"""
+    """`step guards "III.1 Guards"`"""
 
     label: str
     heading: str | None
@@ -380,7 +389,7 @@ class Repeat(Node):
 
 @frozen
 class Let(Node):
-    """`let sellers = players who laid merchant`, `let gone = random k in Colour`"""
+    """`let sellers = players who laid trader`, `let gone = random k in Colour`"""
 
     name: str
     value: "Expr | Those"
@@ -398,10 +407,11 @@ class If(Node):
 
 @frozen
 class Together(Node):
-    """`together each player who laid troops`"""
+    """`together each player who laid guards`; `secretly each player` where they are asked"""
 
     those: Those
     body: "tuple[Statement, ...]"
+    secretly: bool
 
 
 @frozen
@@ -423,7 +433,7 @@ class InTurn(Node):
 
 @frozen
 class End(Node):
-    """`end rounds when some player has seals >= target`"""
+    """`end rounds if some player has points >= target`"""
 
     label: str
     when: Expr | None
@@ -431,7 +441,7 @@ class End(Node):
 
 @frozen
 class Give(Node):
-    """`give 4 when c`, `give 2 otherwise`, `give x`"""
+    """`give 4 if c`, `give 2 otherwise`, `give x`"""
 
     value: Expr
     when: Expr | None
@@ -447,7 +457,7 @@ class Needs(Node):
 
 @frozen
 class Place(Node):
-    """`counter wares: 0..15, public, starts at 2, stops at 15`"""
+    """`counter cubes: 0..15, public, starts at 2, excess beyond 15 is lost`"""
 
     word: str
     name: str
@@ -456,7 +466,8 @@ class Place(Node):
     visibility: tuple[str, ...]
     starts_at: Expr | None
     starts_with: str | None
-    stops_at: tuple[Expr, ...]
+    own: bool
+    excess: tuple[tuple[str, Expr], ...]
 
 
 Statement = Phrase | Place | Step | Repeat | Let | If | Together | InTurn | Choose | End | Give | Needs
@@ -467,7 +478,7 @@ Statement = Phrase | Place | Step | Repeat | Let | If | Together | InTurn | Choo
 
 @frozen
 class Header(Node):
-    """`game visby "Visby", players 2..6`, `variant storm of hansa "Storm"`, `library ...`, `data ...`"""
+    """`game harbour "Harbour", players 2..6`, `variant storm of coast "Storm"`, `library ...`, `data ...`"""
 
     word: str
     name: str
@@ -478,7 +489,7 @@ class Header(Node):
 
 @frozen
 class Use(Node):
-    """`use visby_data, split`"""
+    """`use harbour_data, split`"""
 
     names: tuple[str, ...]
 
@@ -531,7 +542,7 @@ class Kind(Node):
 
 @frozen
 class Pieces(Node):
-    """`pieces Good(colour: Colour, barrels: 1..3)`, `pieces Booth: 15`"""
+    """`pieces Good(colour: Colour, barrels: 1..3)`, `pieces Stall: 15`"""
 
     name: str
     count: Expr | None
@@ -622,7 +633,7 @@ class During(Node):
 
 @frozen
 class Ranking(Node):
-    """`ranking by most seals, then most wares, ties shared`"""
+    """`ranking by most points, then most cubes, ties shared`"""
 
     measures: Measures
 
@@ -643,7 +654,7 @@ class Label(Node):
 
 @frozen
 class Hook(Node):
-    """`before contests`, `after sell`, `replace fleets, ships`"""
+    """`before contests`, `after sell`, `replace boats, boats`"""
 
     word: str
     labels: tuple[Label, ...]
@@ -670,7 +681,7 @@ class Extend(Node):
 
 @frozen
 class Invariant(Node):
-    """`invariant "a city stores no more than it has spaces"`"""
+    """`always true "a city stores no more than it has spaces"`"""
 
     text: str
     test: Expr
@@ -713,7 +724,7 @@ class ExOption(Node):
 
 @frozen
 class ExState(Node):
-    """`given battle: 9`, `expect seals: 2, 3`, `chance gone: red`"""
+    """`given battle: 9`, `expect points: 2, 3`, `chance gone: red`"""
 
     word: str
     target: Target
@@ -722,7 +733,7 @@ class ExState(Node):
 
 @frozen
 class ExRun(Node):
-    """`run troops, knights`, `run actions for anne`"""
+    """`run guards, greens`, `run actions for anne`"""
 
     labels: tuple[str, ...]
     player: str | None
@@ -796,6 +807,7 @@ class Module(Node):
     header: Header | None
     items: tuple[Declaration, ...]
     comments: tuple[Comment, ...]
+    unread: frozenset[str] = frozenset()  # words of declarations that could not be read
 
     @property
     def name(self) -> str:

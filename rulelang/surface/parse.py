@@ -129,6 +129,7 @@ def parse(source: SourceFile, problems: Problems) -> nodes.Module:
     text = source.text
     comments = tuple(nodes.Comment(m.group(1), span=Span(source, m.start(1), m.end(1))) for m in _COMMENT.finditer(text) if m.group(1))
     items: list[nodes.Declaration] = []
+    broken: set[str] = set()
     header: nodes.Header | None = None
     for start, end in _cuts(source, problems):
         item = _parse_cut(source, start, end, problems)
@@ -139,15 +140,17 @@ def parse(source: SourceFile, problems: Problems) -> nodes.Module:
                 problems.add("R011", "a second header, or a header that is not first", item.span, "one file, one header")
         elif item is not None:
             items.append(item)
+        else:  # what it would have declared is not unknown, only unread
+            broken.update(re.findall(r"[A-Za-z]\w*", text[start:end]))
     whole = Span(source, 0, min(len(text), 1))
     if header is None and not problems.has_errors:
         problems.add(
             "R012",
             "this file does not say what it is",
             whole,
-            'begin it with a line such as `game visby "Visby", players 2..6`, or variant, library, data',
+            'begin it with a line such as `game harbour "Harbour", players 2..6`, or variant, library, data',
         )
-    return nodes.Module(source, header, tuple(items), comments, span=whole)
+    return nodes.Module(source, header, tuple(items), comments, frozenset(broken), span=whole)
 
 
 def _cuts(source: SourceFile, problems: Problems) -> Iterator[tuple[int, int]]:
@@ -171,7 +174,7 @@ def _cuts(source: SourceFile, problems: Problems) -> Iterator[tuple[int, int]]:
             problems.add("R002", "a tab in the indentation", Span(source, tab, tab + 1), "indent with four spaces")
             break
         tab = text.find("\t", tab + 1)
-    for start, end in zip(tops, [*tops[1:], len(text)], strict=True):
+    for start, end in zip(tops, [*tops[1:], len(text)], strict=False):
         yield start, end
 
 
@@ -223,14 +226,14 @@ def _bad_dedent(source: SourceFile, start: int, end: int) -> Span:
         if not text.strip() or text.lstrip().startswith("#"):
             continue
         indent = len(text) - len(text.lstrip())
-        while levels and indent < levels[-1]:
+        if indent > levels[-1]:
+            levels.append(indent)
+            continue
+        while levels[-1] > indent:
             levels.pop()
-        if not levels or indent != levels[-1]:
-            if levels and indent > levels[-1]:
-                levels.append(indent)
-                continue
+        if levels[-1] != indent:
             at = source.line_starts[line - 1]
-            return Span(source, at + indent, at + len(text))
+            return Span(source, at + indent, at + len(text.split("#")[0].rstrip()))
     return Span(source, start, start + 1)
 
 
@@ -247,7 +250,7 @@ def _unexpected(source: SourceFile, at: int, length: int, found: str, expected: 
     span = Span(source, at, at + max(1, min(length, len(shown)) or 1))
     first = re.match(r"\S+", text[start:end])
     hint, code, message = "", "R001", f"`{shown}` does not fit here"
-    if found in ("_NL", "$END") or not shown.strip():
+    if found in ("_NL", "$END") or (not shown.strip() and found not in ("_INDENT", "_DEDENT")):
         line = source.line_of(max(0, at - 1 if found != "_NL" else at))
         line_end = source.line_starts[line - 1] + len(source.line_text(line).rstrip())
         span = Span(source, max(0, line_end - 1), max(1, line_end))
@@ -256,9 +259,12 @@ def _unexpected(source: SourceFile, at: int, length: int, found: str, expected: 
         message = "this line is indented, but the line above it opens no block"
         hint = "move it to the left, or let the line above say what the block is for"
         code = "R003"
-        stripped = len(line_text) - len(line_text.lstrip())
-        at_line = source.line_starts[source.line_of(at) - 1]
-        span = Span(source, at_line + stripped, at_line + len(line_text))
+        below = source.line_of(at)
+        while below < len(source.line_starts) and not source.line_text(below + 1).split("#")[0].strip():
+            below += 1
+        line_text = source.line_text(min(below + 1, len(source.line_starts)))
+        at_line = source.line_starts[min(below, len(source.line_starts) - 1)]
+        span = Span(source, at_line + len(line_text) - len(line_text.lstrip()), at_line + len(line_text.rstrip()))
     elif found == "_DEDENT":
         message = "a block is missing here"
         hint = "indent the lines that belong to it by four spaces"
@@ -272,8 +278,8 @@ def _unexpected(source: SourceFile, at: int, length: int, found: str, expected: 
         r"[-+*/]|to\b|into\b|among\b|from\b|[<>]=?", shown
     ):
         hint = "a who/where/has clause reaches to the end of the line: put it in brackets, or use `let`"
-    elif not hint and re.match(r"when\b", shown):
-        hint = "the condition of an option is written `, only if ...`"
+    elif not hint and re.match(r"(when|if)\b", shown):
+        hint = "a condition is written `if ...`, that of an option `, only if ...`"
     elif not hint and 0 < len(wanted) <= 8:
         hint = "expected " + " or ".join(wanted)
     elif not hint and "COLON" in expected:

@@ -1,0 +1,5 @@
+"""`python -m rulelang`."""
+
+from rulelang.cli import main
+
+main()

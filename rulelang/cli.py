@@ -1,0 +1,477 @@
+"""The command line: one short function for each command.  What a command needs is imported when it runs."""
+
+import os
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import click
+
+from rulelang import __version__
+from rulelang.errors import MatchFileError, RuleError, RulelangError, RulesError, UsageError
+
+if TYPE_CHECKING:
+    from rulelang.api import Game, Match
+    from rulelang.diagnostics import Diagnostic
+    from rulelang.pipeline import Loaded
+
+STAGES = ("surface", "names", "core", "graph", "labels")
+SEATS = ("human", "random")
+with_option = click.option("--with", "layers", multiple=True, metavar="A,B", help="Variants and expansions, in this order.")
+
+
+class Commands(click.Group):
+    """Findings are printed where the choice of colours is known."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except RulesError as err:
+            _findings(err.problems, to_stderr=True)
+            return 1
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(__version__, prog_name="rulelang", message="%(prog)s %(version)s")
+@click.option("--color", type=click.Choice(["auto", "always", "never"]), default="auto", help="Colours in the output.")
+@click.pass_context
+def cli(ctx: click.Context, color: str) -> None:
+    """The rules of a game are a text file: check it, test it, play it.
+
+    GAME is a bundled game (see `rulelang list`), a rule file, or a folder with a game in it.
+    """
+    ctx.color = {"always": True, "never": False}.get(color, False if os.environ.get("NO_COLOR") else None)
+
+
+def main() -> NoReturn:
+    """Every way out has its exit code and at most one line, unless it is findings; never a traceback."""
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
+    code = 2
+    try:
+        code = cli(prog_name="rulelang", standalone_mode=False) or 0
+        sys.stdout.flush()
+    except click.exceptions.Exit as err:
+        code = err.exit_code
+    except click.exceptions.NoArgsIsHelpError as err:
+        click.echo(err.format_message(), err=True)
+    except click.UsageError as err:
+        where = f"; see `{err.ctx.command_path} --help`" if err.ctx is not None else ""
+        _fail(f"{err.format_message().rstrip('.')}{where}")
+    except click.ClickException as err:
+        _fail(err.format_message())
+    except (KeyboardInterrupt, click.Abort):
+        code = 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except UsageError as err:
+        _fail(str(err))
+    except MatchFileError as err:
+        _fail(str(err))
+        code = 1
+    except RulelangError as err:
+        _fail(f"a rule was broken: {err}")
+        code = 1
+    except OSError as err:
+        _fail(f"{err.filename}: {err.strerror}" if err.filename else str(err))
+    except Exception as err:
+        if os.environ.get("RULELANG_DEBUG"):
+            raise
+        _fail(f"internal error: {type(err).__name__}: {err}; please report it (RULELANG_DEBUG=1 shows where)")
+    sys.exit(code)
+
+
+def _fail(message: str) -> None:
+    from rulelang.diagnostics import printable
+
+    lines = [printable(line) for line in message.split("\n")]
+    click.echo("\n".join([f"rulelang: {lines[0]}", *lines[1:]]), err=True)
+
+
+def _findings(problems: "Iterable[Diagnostic]", to_stderr: bool = False) -> None:
+    from rulelang.diagnostics import render
+
+    for d in problems:
+        first, _, rest = render(d).partition("\n")
+        word, colon, message = first.partition(":")
+        styled = click.style(word, fg="red" if d.is_error else "yellow", bold=True) + click.style(colon + message, bold=True)
+        click.echo(f"{styled}\n{rest}\n", err=to_stderr)
+
+
+def _say(lines: Iterable[tuple[int, str]]) -> None:
+    """(level, text): level 0 stands out, the others are indented."""
+    from rulelang.diagnostics import printable
+
+    for level, text in lines:
+        shown = printable(text)
+        click.echo(f"\n{click.style(shown, bold=True)}" if level == 0 else "  " * level + shown)
+
+
+def _layers(layers: Sequence[str]) -> tuple[str, ...]:
+    return tuple(part.strip() for given in layers for part in given.split(",") if part.strip())
+
+
+def _plural(n: int, word: str) -> str:
+    return f"{n} {word}" if n == 1 else f"{n} {word}s"
+
+
+# ---------------------------------------------------------------- list
+
+
+@cli.command("list")
+def list_games() -> None:
+    """The bundled games, their variants and options."""
+    from rulelang import pipeline
+    from rulelang.diagnostics import Problems
+    from rulelang.surface import nodes
+    from rulelang.surface.parse import parse
+
+    for name, path in pipeline.games().items():
+        files = [path, *sorted(p for p in path.parent.glob(f"*{pipeline.SUFFIX}") if p != path)]
+        for module in (parse(pipeline.read(p), Problems()) for p in files):
+            header = module.header
+            if header is None or header.word not in ("game", "variant"):
+                continue
+            if header.players is not None:
+                _say([(0, f"{name}: {header.title}, {header.players.span.text.replace('..', ' to ')} players")])
+            else:
+                _say([(1, f"--with {header.name}: {header.title}")])
+            for item in module.items:
+                if isinstance(item, nodes.Option):
+                    _say([(1 if header.players else 2, f"--option {item.name}: {item.span.text.partition(':')[2].split('{')[0].strip()}")])
+
+
+# ---------------------------------------------------------------- check
+
+
+@cli.command()
+@click.argument("games", metavar="GAME...", nargs=-1, required=True)
+@with_option
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+def check(games: tuple[str, ...], layers: tuple[str, ...], form: str) -> int:
+    """All findings of all files, for every declared number of players.  `-` reads standard input."""
+    from rulelang.proofs import check_counts
+
+    loads = [loaded for game in games for loaded in _load_each(game, _layers(layers))]
+    for loaded in loads:
+        check_counts(loaded)
+    found = {(d.code, str(d.span), d.message): d for loaded in loads for d in loaded.problems.sorted()}
+    errors = sum(d.is_error for d in found.values())
+    warnings = len(found) - errors
+    if form == "json":
+        from rulelang.serial import findings_json
+
+        click.echo(findings_json(tuple(found.values())))
+    else:
+        _findings(found.values())
+        files = len({source.path for loaded in loads for source in loaded.sources})
+        found_words = f"{_plural(errors, 'error')}, {_plural(warnings, 'warning')}" if found else "no problems"
+        click.echo(f"{found_words} in {_plural(files, 'file')}")
+    return 1 if errors else 0
+
+
+def _load_each(what: str, layers: tuple[str, ...]) -> "Iterator[Loaded]":
+    """A game; or standard input; or every file of a folder that is not one game."""
+    from rulelang import pipeline
+    from rulelang.diagnostics import Problems
+
+    if what == "-":
+        source = pipeline.decode(sys.stdin.buffer.read(pipeline.MAX_BYTES + 1), "<stdin>")
+        yield pipeline.load_file(Path("stdin.rule"), layers, Problems(), source)
+        return
+    files = _files(what) if not layers else []
+    if not files:
+        yield pipeline.load(what, layers)
+    for path in files:
+        yield pipeline.load_file(path, (), Problems())
+
+
+def _files(what: str) -> list[Path]:
+    """The files of a folder and of the folders in it; none where `what` is a game's name or a file."""
+    from rulelang import pipeline
+
+    folder = Path(what) if Path(what).is_dir() else pipeline.bundled(what) if what == "stdlib" else None
+    if what in pipeline.games() or folder is None:
+        return []
+    folders = [folder, *sorted(f for f in folder.iterdir() if f.is_dir())]
+    files = [p for f in folders for p in sorted(f.glob(f"*{pipeline.SUFFIX}"))]
+    if not files:
+        raise UsageError(f"{what}: this folder holds no rule files (*{pipeline.SUFFIX})")
+    return files
+
+
+# ---------------------------------------------------------------- test
+
+
+@cli.command()
+@click.argument("games", metavar="[GAME...]", nargs=-1)
+@with_option
+def test(games: tuple[str, ...], layers: tuple[str, ...]) -> int:
+    """Runs the examples that stand in the rule files: of all bundled games and of the library, or of those named."""
+    from rulelang import pipeline
+
+    everything = [str(pipeline.bundled("games")), str(pipeline.bundled("stdlib"))]
+    totals = [0, 0, 0]
+    for what in games or everything:
+        for loaded in _load_each(what, _layers(layers)):
+            if loaded.names is None or loaded.names.header.word != "data":
+                for i, n in enumerate(_test_one(loaded)):
+                    totals[i] += n
+    click.echo(f"\n{totals[0]} passed, {totals[1]} failed")
+    if totals[2]:
+        click.echo(f"{_plural(totals[2], 'example')} of a base game changed by its layers")
+    return 1 if totals[1] else 0
+
+
+def _test_one(loaded: "Loaded") -> tuple[int, int, int]:
+    """Passed, failed, changed by the layers: what holds in the base game alone is no failure of a variant."""
+    from rulelang.claims import run_claims
+    from rulelang.diagnostics import printable
+
+    main = loaded.sources[0]
+    layers = [m.name for m in loaded.layers if m.source.path != main.path]
+    name = f"{main.path} with {', '.join(layers)}" if layers else main.path
+    if not loaded.ok or loaded.names is None:
+        click.echo(f"{printable(name)}: not tested, it has errors\n")
+        _findings(d for d in loaded.problems.sorted() if d.is_error)
+        return 0, 1, 0
+    own = {m.name for m in loaded.names.modules if m.source.path == main.path or (m.header and m.header.word != "library")}
+    results = [r for r in run_claims(loaded) if r.module in own]
+    bad = [r for r in results if not r.ok]
+    holds = _base_holds(loaded) if bad and loaded.layers else set()
+    changed = [r for r in bad if (r.module, r.name) in holds]
+    failed = [r for r in bad if r not in changed]
+    counts = [(len(results) - len(bad), "passed"), (len(failed), "failed"), (len(changed), "changed by the layers")]
+    click.echo(f"{printable(name)}: {', '.join(f'{n} {word}' for n, word in counts if n) or 'no examples'}")
+    for r in changed:
+        click.echo(f"  changed by the layers: {printable(r.name)}")
+    for r in failed:
+        click.echo(f"  failed: {printable(r.name)}\n")
+        _findings([r.problem] if r.problem is not None else [])
+    return len(results) - len(bad), len(failed), len(changed)
+
+
+def _base_holds(loaded: "Loaded") -> set[tuple[str, str]]:
+    """The examples that hold in the game without its layers."""
+    from rulelang.claims import run_claims
+    from rulelang.core.check import check as check_core
+    from rulelang.diagnostics import Problems
+    from rulelang.names.collect import collect
+    from rulelang.pipeline import Loaded
+
+    last = next(i for i, m in enumerate(loaded.modules) if m.header and m.header.word == "game")
+    base = Loaded(Problems(), loaded.modules[: last + 1])
+    base.names = collect(base.modules, (), base.problems)
+    if base.names is not None:
+        base.game, base.flow = check_core(base.names, base.problems)
+    return {(r.module, r.name) for r in run_claims(base) if r.ok} if base.ok else set()
+
+
+# ---------------------------------------------------------------- play and replay
+
+
+@cli.command()
+@click.argument("game", required=False)
+@click.option("--players", type=int, metavar="N", help="How many play.")
+@click.option("--seats", metavar="LIST", help="human or random for each seat, such as human,random,random.")
+@with_option
+@click.option("--option", "options", multiple=True, metavar="NAME=VALUE", help="An option of the game.")
+@click.option("--seed", type=int, help="For the same shuffles again.")
+@click.option("--save", type=click.Path(path_type=Path), metavar="FILE", help="Keep the match in this file, after every choice.")
+@click.option("--resume", type=click.Path(path_type=Path), metavar="FILE", help="Go on with a saved match.")
+@click.pass_context
+def play(
+    ctx: click.Context, game: str | None, players: int | None, seats: str | None, layers: tuple[str, ...],
+    options: tuple[str, ...], seed: int | None, save: Path | None, resume: Path | None,
+) -> None:  # fmt: skip
+    """Plays a match: you against random seats, several people at one screen, or random seats alone."""
+    from rulelang.api import load
+
+    loaded = load(game, _layers(layers)) if game is not None else None
+    if resume is not None:
+        if players is not None or seed is not None or options or (layers and game is None):
+            raise UsageError("a resumed match has its players, seed, options and layers: leave them out")
+        match = _read_match(resume, loaded)
+    elif loaded is None:
+        raise UsageError("which game?  `rulelang list` shows the bundled ones")
+    else:
+        sorts = _seats(seats)
+        count = players if players is not None else len(sorts) if sorts else loaded.players[0]
+        match = loaded.start(count, seed, dict(_setting(o) for o in options))
+    sorts = _seats(seats) or ("human" if sys.stdin.isatty() else "random", *("random",) * (match.players - 1))
+    if len(sorts) != match.players:
+        raise UsageError(f"--seats names {_plural(len(sorts), 'seat')}, but {_plural(match.players, 'player')} play")
+    if save is not None and save.exists() and (resume is None or not save.samefile(resume)):
+        raise UsageError(f"{save}: exists already; go on with it (--resume {save}) or name another file")
+    if "human" in sorts:
+        _play_with_people(match, sorts, save, resume, ctx.color)
+    else:
+        _play_alone(match, save)
+
+
+def _seats(given: str | None) -> tuple[str, ...]:
+    from rulelang.diagnostics import near
+
+    sorts = tuple(part.strip() for part in given.split(",")) if given is not None else ()
+    for sort in sorts:
+        if sort not in SEATS:
+            raise UsageError(f"a seat is {' or '.join(SEATS)}, not `{sort}`" + (f"; {hint}" if (hint := near(sort, SEATS)) else ""))
+    return sorts
+
+
+def _setting(given: str) -> tuple[str, str]:
+    name, equals, value = given.partition("=")
+    if not equals:
+        raise UsageError(f"--option {given}: write NAME=VALUE")
+    return name.strip(), value.strip()
+
+
+def _read_match(path: Path, game: "Game | None" = None) -> "Match":
+    from rulelang.api import MAX_FILE, resume
+
+    with path.open("rb") as file:
+        raw = file.read(MAX_FILE + 1)
+    try:
+        return resume(raw.decode("utf-8", errors="replace"), game)
+    except MatchFileError as err:
+        raise MatchFileError(f"{path}: {err}", err.line) from err
+
+
+def _play_with_people(match: "Match", seats: tuple[str, ...], save: Path | None, resume: Path | None, color: bool | None) -> None:
+    from rich.console import Console
+
+    from rulelang.board import Screen
+    from rulelang.terminal import Session
+
+    console = Console(highlight=False, color_system=None if color is False else "auto", force_terminal=True if color else None)
+    Session(match, seats, Screen(console), save or resume, always=save is not None).play()
+
+
+def _play_alone(match: "Match", save: Path | None) -> None:
+    from rulelang.terminal import choose_at_random, save_file
+
+    try:
+        while not match.is_over:
+            choose_at_random(match, match.decisions[0].player)
+    except RuleError:  # what came before explains it
+        _tell(match)
+        raise
+    _tell(match)
+    if save is not None:
+        save_file(save, match.to_text())
+
+
+def _tell(match: "Match") -> None:
+    from rulelang.telling import result, story
+
+    layers = f" with {', '.join(match.game.layers)}" if match.game.layers else ""
+    _say([(0, f"{match.game.title}{layers}, {_plural(match.players, 'player')}, seed {match.seed}")])
+    _say(story(match))
+    _say(result(match))
+
+
+@cli.command()
+@click.argument("file", type=click.Path(path_type=Path))
+def replay(file: Path) -> None:
+    """The story and the result of a match file."""
+    _tell(_read_match(file))
+
+
+# ---------------------------------------------------------------- looking inside
+
+
+@cli.command()
+@click.argument("game")
+@with_option
+@click.option("--format", "form", type=click.Choice(["dot", "mermaid"]), default="dot")
+def graph(game: str, layers: tuple[str, ...], form: str) -> None:
+    """The course of the game as a picture: steps, loops, decisions."""
+    from rulelang import pipeline
+    from rulelang.graph import picture
+    from rulelang.graph.compile import compile_graph
+
+    checked = pipeline.require(pipeline.load(game, _layers(layers)))
+    drawn = picture.draw(compile_graph(checked.flow))
+    click.echo((picture.dot if form == "dot" else picture.mermaid)(drawn, checked.title))
+
+
+@cli.command()
+@click.argument("stage", type=click.Choice(STAGES))
+@click.argument("game")
+@with_option
+def show(stage: str, game: str, layers: tuple[str, ...]) -> None:
+    """What a stage made of the rules; `labels` is everything that a variant can change."""
+    from rulelang import pipeline
+    from rulelang.diagnostics import printable
+    from rulelang.show import show_stage
+
+    loaded = pipeline.load(game, _layers(layers))
+    if stage != "surface":
+        pipeline.require(loaded)
+    for line in show_stage(stage, loaded):
+        click.echo(printable(line))
+
+
+# ---------------------------------------------------------------- new and explain
+
+
+@cli.command()
+@click.argument("name")
+@click.option("--from", "base", metavar="GAME", help="A variant of this game.")
+def new(name: str, base: str | None) -> None:
+    """A new game in a folder NAME, or with --from a variant in a file NAME.rule; nothing is overwritten."""
+    import re
+
+    from rulelang import pipeline
+    from rulelang.show import show_labels
+
+    if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
+        better = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_0123456789")
+        raise UsageError(f"`{name}` is no name: small letters, digits and _" + (f", such as `{better}`" if better else ""))
+    if name in pipeline.games() or (base is None and (pipeline.bundled("stdlib") / f"{name}.rule").is_file()):
+        raise UsageError(f"`{name}` is a bundled game or library: choose another name")
+    title = name.replace("_", " ").capitalize()
+    if base is None:
+        path, text = Path(name) / f"{name}.rule", _template("game")
+        path.parent.mkdir(exist_ok=True)
+        target = name
+    else:
+        loaded = pipeline.load(base)
+        game = pipeline.require(loaded)
+        folder = Path() if base in pipeline.games() else pipeline.find(base).parent
+        lines = [line for line in show_labels(loaded) if "stdlib" not in line]
+        first = {sort: text for text, sort, *_ in reversed([line.split() for line in lines])}
+        path, text = folder / f"{name}.rule", _template("variant").replace("@base", game.name)
+        for sort in ("step", "option", "define"):
+            text = text.replace(f"@{sort}", first.get(sort, sort.upper()))
+        text = text.replace("@labels", "\n".join(f"#   {line}" for line in lines))
+        target = str(path)
+    with path.open("x", encoding="utf-8") as file:
+        file.write(text.replace("@name", name).replace("@title", title))
+    click.echo(f"wrote {path}; now: rulelang check {target}, rulelang test {target}, rulelang play {target}")
+
+
+def _template(name: str) -> str:
+    from importlib.resources import files
+
+    return files("rulelang").joinpath(f"templates/{name}.rule").read_text(encoding="utf-8")
+
+
+@cli.command()
+@click.argument("code")
+def explain(code: str) -> None:
+    """What a finding such as R101 means, with a wrong line and the line mended."""
+    from rulelang.codes import CODES
+    from rulelang.diagnostics import near
+
+    found = CODES.get(code.upper())
+    if found is None:
+        raise UsageError(f"no finding `{code}`; {near(code.upper(), CODES) or 'codes look like R101'}")
+    _say([(0, f"{code.upper()}: {found.title}")])
+    click.echo(f"\n{found.text}")
+    for word, example in (("Wrong", found.wrong), ("Mended", found.mended)):
+        if example:
+            click.echo(f"\n{word}:\n\n" + "\n".join(f"    {line}" for line in example.strip("\n").split("\n")))

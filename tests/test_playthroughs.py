@@ -1,0 +1,58 @@
+"""A readable golden playthrough of every game for every player count, and of every variant: one file each."""
+
+from pathlib import Path
+from random import Random
+
+import pytest
+
+import rulelang
+from rulelang import pipeline
+
+HERE = Path(__file__).parent / "playthroughs"
+LONG = 400  # lines of a story that are kept; the end is always there
+
+
+def variants(game: str) -> list[str]:
+    folder = pipeline.games()[game].parent
+    return sorted(p.stem for p in folder.glob("*.rule") if p.read_text().startswith("variant "))
+
+
+def cases() -> list[tuple[str, str, int]]:
+    found = []
+    for game in pipeline.games():
+        counts = rulelang.load(game).players
+        found.extend((game, "", n) for n in counts)
+        found.extend((game, v, counts[-1] - 1 if len(counts) > 2 else counts[0]) for v in variants(game))
+        if len(variants(game)) > 1:
+            found.append((game, ",".join(variants(game)), counts[0]))
+    return found
+
+
+def told(game: str, layers: str, players: int) -> str:
+    match = rulelang.load(game, layers.split(",") if layers else ()).start(players=players, seed=players)
+    match.play_out(Random(players))
+    story = list(match.story)
+    if len(story) > LONG:
+        story = [*story[: LONG - 60], f"... {len(story) - LONG} lines ...", *story[-60:]]
+    lines = [f"{match.game.title}, {players} players" + (f", with {layers}" if layers else ""), "", *story, ""]
+    for rank, seats in enumerate(match.ranking, 1):
+        for seat in seats:
+            parts = ", ".join(f"{why} {n}" for why, n in match.account(seat))
+            lines.append(f"{rank}. seat {seat}: {match.scores[seat]} ({parts})")
+    return "\n".join(lines) + "\n"
+
+
+@pytest.mark.parametrize(("game", "layers", "players"), cases())
+def test_playthrough(game: str, layers: str, players: int, request: pytest.FixtureRequest) -> None:
+    path = HERE / game / f"{players}{'-' + layers.replace(',', '-') if layers else ''}.txt"
+    found = told(game, layers, players)
+    if request.config.getoption("--accept"):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(found, encoding="utf-8")
+    assert path.is_file(), f"{game} has no playthrough for {players} players: run pytest --accept"
+    assert found == path.read_text(encoding="utf-8")
+
+
+def test_no_playthrough_is_left_over() -> None:
+    wanted = {f"{g}/{n}{'-' + v.replace(',', '-') if v else ''}.txt" for g, v, n in cases()}
+    assert {p.relative_to(HERE).as_posix() for p in HERE.rglob("*.txt")} == wanted

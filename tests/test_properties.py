@@ -1,0 +1,209 @@
+"""What is true of every match of every game: properties over many random matches."""
+
+import json
+from functools import lru_cache
+from random import Random
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import rulelang
+from rulelang.api import Match
+from rulelang.errors import IllegalChoice
+
+GAMES: list[tuple[str, tuple[str, ...]]] = [
+    ("visby", ()),
+    ("visby", ("long_winter",)),
+    ("tallinn", ()),
+    ("tallinn", ("envoy", "chronicles", "tower_order")),
+    ("hansa", ()),
+    ("hansa", ("storm",)),
+    ("carthago", ()),
+]
+QUICK = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+
+
+@lru_cache
+def load(name: str, layers: tuple[str, ...]) -> rulelang.Game:
+    return rulelang.load(name, layers)
+
+
+@st.composite
+def matches(draw: Any, steps: int = 60) -> Match:
+    """A match of some game after some random choices."""
+    game = load(*draw(st.sampled_from(GAMES)))
+    match = game.start(players=draw(st.sampled_from(list(game.players))), seed=draw(st.integers(0, 10_000)))
+    rng = Random(draw(st.integers(0, 10_000)))
+    for _ in range(draw(st.integers(0, steps))):
+        if match.is_over:
+            break
+        decision = rng.choice(match.decisions)
+        match.choose(decision.player, rng.randrange(len(decision.options)))
+    return match
+
+
+@QUICK
+@given(matches())
+def test_every_offered_option_applies(match: Match) -> None:
+    for decision in match.decisions:
+        for k in range(min(len(decision.options), 25)):
+            again = match.copy()
+            again.choose(decision.player, k)
+            assert again.choices[-1] == (decision.player, k)
+
+
+@QUICK
+@given(matches())
+def test_options_have_different_labels_and_values(match: Match) -> None:
+    for decision in match.decisions:
+        options = list(decision.options[:300])
+        assert len({json.dumps(o.value) for o in options}) == len(options), decision.name
+        assert len({o.label for o in options}) == len(options), decision.name
+
+
+def pieces(match: Match) -> dict[int, dict[int, int]]:
+    """How many pieces of each class lie anywhere on the table."""
+    layout = match.program.layout
+    found: dict[int, dict[int, int]] = {}
+    for place in match.game.core.places.values():
+        if not place.holds_pieces:
+            continue
+        universe = layout.universe(place.type)
+        here = found.setdefault(id(universe), {})
+        for slot in range(layout.slots[place], layout.slots[place] + layout.sizes[place]):
+            value = match.machine.s[slot]
+            if place.word == "pile":
+                lying = [(c, 1) for c in universe.unpack(value)]
+            elif place.word == "slot":
+                lying = [(value, 1)] if value >= 0 else []
+            else:
+                lying = list(universe.items(value))
+            for c, n in lying:
+                here[c] = here.get(c, 0) + n
+    return found
+
+
+@QUICK
+@given(matches())
+def test_pieces_are_conserved(match: Match) -> None:
+    layout = match.program.layout
+    found = pieces(match)
+    for universe in layout.universes.values():
+        assert found[id(universe)] == {c: cls.count for c, cls in enumerate(universe.classes) if cls.count}
+
+
+@pytest.mark.parametrize(("name", "layers"), GAMES)
+def test_same_seed_same_match(name: str, layers: tuple[str, ...]) -> None:
+    game = load(name, layers)
+    for players in game.players:
+        texts = {game.start(players=players, seed=11).play_out(Random(5)).to_text() for _ in range(2)}
+        assert len(texts) == 1
+        other = game.start(players=players, seed=12).play_out(Random(6)).to_text()
+        assert other not in texts
+
+
+@QUICK
+@given(matches())
+def test_saved_resumed_undone_and_copied_matches_agree(match: Match) -> None:
+    text = match.to_text()
+    resumed = rulelang.resume(text)
+    assert resumed == match and resumed.to_text() == text
+    copied = match.copy()
+    if not match.is_over:
+        decision = match.decisions[-1]
+        copied.choose(decision.player, 0)
+        assert copied.choices != match.choices and match.to_text() == text
+        copied.undo()
+    assert copied == match and copied.to_text() == text
+    assert [d.name for d in copied.decisions] == [d.name for d in match.decisions]
+    for seat in range(match.players):
+        assert copied.observe(seat) == match.observe(seat) == resumed.observe(seat)
+
+
+@QUICK
+@given(matches(), st.randoms(use_true_random=False))
+def test_the_order_of_simultaneous_choices_changes_nothing(match: Match, rng: Any) -> None:
+    """From one point of the match every order of arrival leads to the same state."""
+    if match.is_over or len(match.decisions) < 2:
+        return
+    wanted = {d.player: rng.randrange(len(d.options)) for d in match.decisions}
+    states = set()
+    seen = set()
+    for _ in range(4):
+        order = list(wanted)
+        rng.shuffle(order)
+        one = match.copy()
+        for seat in order:
+            one.choose(seat, wanted[seat])
+        states.add(one.state)
+        seen.add(json.dumps([one.observe(s) for s in range(one.players)]))
+    assert len(states) == 1 and len(seen) == 1
+
+
+@QUICK
+@given(matches(), st.randoms(use_true_random=False))
+def test_a_sealed_choice_is_seen_by_nobody_else(match: Match, rng: Any) -> None:
+    """While others still choose, no other seat's observation or log tells what was chosen."""
+    if match.is_over or len(match.decisions) < 2:
+        return
+    chooser = rng.choice(match.decisions)
+    seen = set()
+    for k in {rng.randrange(len(chooser.options)) for _ in range(6)}:
+        one = match.copy()
+        one.choose(chooser.player, k)
+        if any(d.player != chooser.player for d in one.decisions):
+            others = [s for s in range(one.players) if s != chooser.player]
+            seen.add(json.dumps([[one.observe(s), one.events_for(s)] for s in others]))
+    assert len(seen) <= 1
+
+
+@QUICK
+@given(matches())
+def test_what_is_not_offered_is_refused_and_nothing_changes(match: Match) -> None:
+    before, text = match.state, match.to_text()
+    for seat in range(match.players + 1):
+        asked = next((d for d in match.decisions if d.player == seat), None)
+        for k in (-1, 10**9, *(() if asked else (0,))):
+            with pytest.raises(IllegalChoice):
+                match.choose(seat, k)
+    assert match.state == before and match.to_text() == text
+
+
+@QUICK
+@given(matches(200))
+def test_claims_that_are_always_true_hold(match: Match) -> None:
+    game = match.game
+    for claim in game.core.invariants:
+        test = match.program.values.expr(claim.test).fn
+        assert test(match.machine.s + [0] * 64), claim.text
+
+
+@QUICK
+@given(matches(120))
+def test_a_state_is_plain_integers(match: Match) -> None:
+    assert all(type(x) is int for x in match.state)
+    assert hash(match) == hash(match.copy())
+
+
+def test_choosing_twice_and_after_the_end_is_refused() -> None:
+    match = load("visby", ()).start(players=3, seed=1)
+    match.choose(1, 0)
+    with pytest.raises(IllegalChoice, match="has chosen already"):
+        match.choose(1, 0)
+    match.play_out(Random(1))
+    with pytest.raises(IllegalChoice, match="over"):
+        match.choose(0, 0)
+
+
+def test_an_option_of_another_decision_is_refused() -> None:
+    match = load("visby", ()).start(players=4, seed=1)
+    stale = match.decisions[0].options[3]
+    for d in match.decisions:
+        match.choose(d.player, 0)
+    asked = match.decisions[0]
+    if stale.value in [o.value for o in asked.options]:
+        return
+    with pytest.raises(IllegalChoice, match="not offered"):
+        match.choose(asked.player, stale)
