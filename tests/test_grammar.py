@@ -15,7 +15,7 @@ from rulelang.surface.parse import parse
 
 TOP = 'library t "t"\n{}\n'
 BODY = 'library t "t"\nverb t\n    {}\n'
-TEST = 'library t "t"\nverb t\n    end t when {}\n'
+TEST = 'library t "t"\nverb t\n    end t if {}\n'
 VALUE = 'library t "t"\ndefine t = {}\n'
 GIVES = 'library t "t"\ndefine t\n    {}\n'
 MENU = 'library t "t"\nverb t\n    choose\n        {}\n'
@@ -79,6 +79,8 @@ DIFFER = [
     (BODY, "move a to b", "move a under b"),
     (BODY, "move a to b", "move a from b"),
     (BODY, "move 2 from a to b", "move a to b"),
+    (BODY, "move 2 Cube from a to b", "move 2 from a to b"),
+    (BODY, "move 2 Cube from a to b", "move Cube from a to b"),
     (BODY, "raise a by b", "lower a by b"),
     (BODY, "raise a by 1 {V-R1}", "raise a by 1"),
     (BODY, "raise a by 1 {V-R1}", "raise a by 1 {V-R2}"),
@@ -87,9 +89,10 @@ DIFFER = [
     (VALUE, "(way from a to b) + c", "way from a to b + c"),
     # flow
     (BODY, "let x = a", "let x = random a"),
-    (BODY, "end t", "end t when a"),
+    (BODY, "end t", "end t if a"),
     (BODY, "together each p in s" + GO, "in turn each p in s" + GO),
     (BODY, "together each p in s" + GO, "together each s" + GO),
+    (BODY, "together each p in s" + GO, "secretly each p in s" + GO),
     (BODY, "in turn each p in s" + GO, "in turn each p in s, by most a, ties by_seat" + GO),
     (BODY, "in turn each p in s, by most a, ties by_seat" + GO, "in turn each p in s, by fewest a, ties by_seat" + GO),
     (BODY, "in turn each p in s, by most a, ties by_seat" + GO, "in turn each p in s, by most a, ties shared" + GO),
@@ -100,7 +103,7 @@ DIFFER = [
     (BODY, "if a" + GO + "\n    otherwise\n        stay", "if a" + GO + "\n    stay"),
     (BODY, "if a" + GO + "\n    otherwise if b\n        stay", "if a" + GO + "\n    otherwise\n        if b\n            stay\n        go"),
     (BODY, "counter c: 0..5", "status c: 0..5"),
-    (GIVES, "give a", "give a when b"),
+    (GIVES, "give a", "give a if b"),
     (GIVES, "give a otherwise", "give a"),
     (GIVES, "needs b\n    give a", "give a"),
     # decisions
@@ -128,11 +131,13 @@ DIFFER = [
     (TOP, "kind K: a, b", "kind K: b, a"),
     (TOP, "zone z: K, public", "zone z: K, private"),
     (TOP, "zone z: K", "pile z: K"),
-    (TOP, "zone z: K, private", "zone z: K, private, counted"),
+    (TOP, "zone z: K, private", "zone z: K, private, number public"),
     (TOP, "zone z: K", "zone z(L): K"),
     (TOP, "zone z: K", "zone z: K, starts with all K"),
     (TOP, "counter c: 0..5", "counter c: 0.."),
-    (TOP, "counter c: 0..5, starts at 5", "counter c: 0..5, stops at 5"),
+    (TOP, "counter c: 0..5, starts at 5", "counter c: 0..5, excess beyond 5 is lost"),
+    (TOP, "counter c: 0..5, excess below 0 is lost", "counter c: 0..5, excess beyond 0 is lost"),
+    (TOP, "zone z: K, starts with all K", "zone z: K, starts with all own K"),
     (TOP, "status m: K", "status m: K or none"),
     (TOP, "counter c: 0..", "each player\n    counter c: 0.."),
     (TOP, "option o: 1 or 2, usually 1", "option o: 1 or 2, usually 2"),
@@ -240,8 +245,16 @@ REFUSED = [
     (BODY, "choose any 2 cards in hand" + GO),
     (BODY, "set x to random n in 1..6"),
     (MENU, "a when b"),
+    (MENU, "a if b"),
     (MENU, "a only if b"),
     (MENU, "a, only if"),
+    # words of earlier drafts
+    (BODY, "end t when a"),
+    (GIVES, "give a when b"),
+    (TOP, "counter c: 0..5, stops at 5"),
+    (TOP, "zone z: K, private, counted"),
+    (TOP, "marker m: K"),
+    (TOP, 'invariant "i"\n    a'),
     # what a line must say
     (BODY, "end"),
     (BODY, "share a among b, at most"),
@@ -271,7 +284,8 @@ REFUSED = [
     (TOP, "offer a"),
     (TOP, "option o: 1 or 2"),
     (TOP, "each player"),
-    (TOP, "invariant\n    a"),
+    (TOP, "always true\n    a"),
+    (TOP, "counter c: 0..5, excess is lost"),
     (TOP, "example\n    run a"),
     (CLAIM, "answer p: a"),
     (CLAIM, "expect a"),
@@ -407,6 +421,7 @@ def test_strictness_finds_a_conflict() -> None:
     """The test above would fail: the same grammar with an ambiguity is refused."""
     pytest.importorskip("interegular")
     grammar = files("rulelang.surface").joinpath("grammar.lark").read_text(encoding="utf-8")
-    broken = grammar.replace("invariant: ", 'invariant: "invariant" STRING _end _INDENT or_ _end _DEDENT -> again\n         | ')
+    broken = grammar.replace("use: ", 'use: "use" _names _end -> again\n   | ')
+    assert broken != grammar
     with pytest.raises(GrammarError):
         strict(broken)

@@ -3,9 +3,7 @@
 `good`: a complete tiny game; it loads without a finding, and its examples prove the claim.
 `bad`: what must be reported stands on the offending line, `#! R101 part of the message`; all of it, and no more.
 A claim that needs several files is a folder: the main file bears its name (or is `base.rule`), variants in it are
-loaded as layers in the order of their names.  The files of `counts` are also built and begun for every player count.
-
-What the engine does not do yet lies in `_pending`, with what is expected of it, and is not run."""
+loaded as layers in the order of their names.  The files of `counts` are also built and begun for every player count."""
 
 import re
 from pathlib import Path

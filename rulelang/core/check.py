@@ -5,7 +5,7 @@ from rulelang.core.flow import Flow
 from rulelang.core.scope import Scope
 from rulelang.core.types import BOOL, ERROR, PLAYER, BoolT, KindT, NumberT, PlayerT, Type
 from rulelang.core.world import World
-from rulelang.diagnostics import Problems
+from rulelang.diagnostics import Note, Problems
 from rulelang.names.collect import name_span
 from rulelang.names.table import Names
 from rulelang.surface import nodes
@@ -26,6 +26,7 @@ def check(names: Names, problems: Problems, given: Given | None = None) -> tuple
     _options(flow, names)
     _places(flow, names)
     _piece_counts(flow, names)
+    _piece_starts(flow, names)
     game = core.Game(
         names.header.name, names.header.title, counts, tuple(m.name for m in names.layers),
         world.kinds, world.pieces, world.tables, flow.places, flow.options,
@@ -137,6 +138,22 @@ def _places(flow: Flow, names: Names) -> None:
                 "R250", f"`{place.name}` has an end, but does not say what happens beyond it",
                 name_span(names.symbols[place.name].node, place.name), "add `, excess beyond ... is lost`, or leave the upper end open",
             )  # fmt: skip
+
+
+def _piece_starts(flow: Flow, names: Names) -> None:
+    """Every piece lies somewhere when a match begins, and in one place only."""
+    for symbol in names.symbols.values():
+        if symbol.sort != "pieces" or names.header.word != "game":
+            continue
+        starts = [p for p in flow.places.values() if p.starts_with == symbol.name]
+        here = name_span(symbol.node, symbol.name)
+        if not starts:
+            flow.problems.add("R252", f"no place starts with `{symbol.name}`", here, f"add `starts with all {symbol.name}` to a place")
+        elif len(starts) > 1 or starts[0].keys:
+            notes = [Note(p.span, "starts with all of them") for p in starts]
+            flow.problems.add(
+                "R252", f"`{symbol.name}` would start in several places", here, "one place, without keys, starts with all", notes=notes
+            )
 
 
 def _piece_counts(flow: Flow, names: Names) -> None:

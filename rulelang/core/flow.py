@@ -175,6 +175,8 @@ class Flow(Values):
             self.wrong("R238", "so many of what?", s.item.span, f"say the kind of pieces: `move 2 {shown} from ... to ...`", scope)
             return []
         item = what.type.item if isinstance(what.type, SetT) else plain(what.type)
+        if isinstance(item, ErrorT):
+            return []
         if not isinstance(item, PieceT):
             self.wrong(
                 "R239",

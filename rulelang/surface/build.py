@@ -2,7 +2,6 @@
 
 Each method gets the place, the children that the grammar kept, and the `{mark}` of the line."""
 
-import re
 from typing import Any
 
 from attrs import define, evolve
@@ -13,8 +12,6 @@ from rulelang.surface import nodes as n
 
 Children = list[Any]
 Mark = str | None
-
-_TRAILING = re.compile(r"(\s|\n[ \t]*#[^\n]*(?=\n|$))+\Z")
 
 
 class Block(tuple[n.Statement, ...]):
@@ -32,6 +29,28 @@ class Random:
 
 class Items(tuple[n.Item, ...]):
     """`[orange 1, brown 2]`, until its value takes it"""
+
+
+def last_sign(text: str, start: int, end: int) -> int:
+    """Where a node really ends: blanks, line ends and comments behind it are no part of it."""
+    while True:
+        end = start + len(text[start:end].rstrip())
+        line = max(start, text.rfind("\n", start, end) + 1)
+        comment = comment_in(text, line, end)
+        if comment is None:
+            return end
+        end = comment
+
+
+def comment_in(text: str, start: int, end: int) -> int | None:
+    """Where the comment of a line begins; a `#` between quotes begins none."""
+    quoted = False
+    for at in range(start, end):
+        if text[at] == '"':
+            quoted = not quoted
+        elif text[at] == "#" and not quoted:
+            return at
+    return None
 
 
 def text_of(token: Token | None) -> str | None:
@@ -73,8 +92,7 @@ class Build:
         start, end = meta.start_pos, meta.end_pos
         text = self.source.text
         if text[end - 1 : end].isspace() or "\n" in text[start:end]:  # the newline that ends a block is no part of it
-            trimmed = _TRAILING.search(text, start, end)
-            end = trimmed.start() if trimmed else end
+            end = last_sign(text, start, end)
         return Span(self.source, start, end)
 
     def token_span(self, token: Token) -> Span:

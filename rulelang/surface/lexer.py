@@ -16,6 +16,7 @@ _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_]*")
 _SPACE = re.compile(r"[ \t]+")
 _FIRST_WORDS = re.compile(r"(?:^|\(|\|)([a-z]+)")
 _NAMES = ("NAME", "TYPE")
+_PREPOSITIONS = frozenset("among into onto to from with against under on at for by".split())  # noqa: SIM905
 
 
 class WordLexer(Lexer):
@@ -84,6 +85,8 @@ class WordLexer(Lexer):
         for name in self.words.get(word.group(), ()):
             if name in accepts and (made := self._match(name, text, at, end)) is not None:
                 return made
+        if word.group() in _PREPOSITIONS:
+            return None  # never a name, or a line with one preposition too many would be read as something else
         for name in _NAMES:
             if name in accepts and (made := self._match(name, text, at, end)) is not None:
                 return made
