@@ -210,7 +210,7 @@ def _files(what: str) -> list[Path]:
 @click.argument("games", metavar="[GAME...]", nargs=-1)
 @with_option
 def test(games: tuple[str, ...], layers: tuple[str, ...]) -> int:
-    """Runs the examples that stand in the rule files: of all bundled games and of the library, or of those named."""
+    """Runs the examples and claims that stand in the rule files: of all bundled games and of the library, or of those named."""
     from rulelang import pipeline
 
     everything = [str(pipeline.bundled("games")), str(pipeline.bundled("stdlib"))]
@@ -228,7 +228,7 @@ def test(games: tuple[str, ...], layers: tuple[str, ...]) -> int:
 
 def _test_one(loaded: "Loaded") -> tuple[int, int, int]:
     """Passed, failed, changed by the layers: what holds in the base game alone is no failure of a variant."""
-    from rulelang.claims import run_claims
+    from rulelang.claims import run_always, run_claims
     from rulelang.diagnostics import printable
 
     main = loaded.sources[0]
@@ -239,7 +239,8 @@ def _test_one(loaded: "Loaded") -> tuple[int, int, int]:
         _findings(d for d in loaded.problems.sorted() if d.is_error)
         return 0, 1, 0
     own = {m.name for m in loaded.names.modules if m.source.path == main.path or (m.header and m.header.word != "library")}
-    results = [r for r in run_claims(loaded) if r.module in own]
+    always = run_always(loaded) if loaded.names.header.word == "game" else []
+    results = [r for r in [*run_claims(loaded), *always] if r.module in own]
     bad = [r for r in results if not r.ok]
     holds = _base_holds(loaded) if bad and loaded.layers else set()
     changed = [r for r in bad if (r.module, r.name) in holds]

@@ -73,6 +73,7 @@ CODES: dict[str, Code] = {
     "R226": Code("what does it give otherwise?", "Some line must always apply."),
     "R227": Code("give outside of a value", "A verb changes something and gives nothing."),
     "R228": Code("a value that changes something", "A definition may use places of its own; the table it only reads."),
+    "R229": Code("so many pieces are no number", "`2 Cube` can be moved; where a number is needed say only the number."),
     "R230": Code("a word is missing", "The phrase needs one more preposition or label.", "raise cubes", "raise cubes by 1"),
     "R231": Code("a split without a remainder rule", "What is left over when a pool cannot be divided evenly? The rulebook must say it.", "", ", remainder stays"),
     "R232": Code("a comparison without a tie rule", "Who wins if several are level? The rulebook must say it.", "", ", ties none"),
@@ -100,6 +101,7 @@ CODES: dict[str, Code] = {
     "R304": Code("a loop without a name", "Say what each of them is called: `in turn each c in City`."),
     "R305": Code("in turn, but from whom?", "A loop over players in turn says who begins, or by what they are ordered."),
     "R306": Code("together or secretly", "`secretly each` asks, and nobody sees an answer before all are given; `together each` asks nothing."),
+    "R307": Code("asked for another", "Inside `secretly each` only the player of the loop chooses: nobody else may see that thread."),
     "R310": Code("an end from inside", "`end` leaves what it names; a thread or a verb can end only itself."),
     "R311": Code("an end of nothing", "`end` names a loop, step or verb around its line."),
     "R312": Code("who wins?", "A game has a `ranking`."),
@@ -115,5 +117,6 @@ CODES: dict[str, Code] = {
     "R401": Code("an example that says too little or too much", "Players first; one value for each player; pieces written like their rows."),
     "R402": Code("an example with an open question", "Before the next `run` or `given` everybody who is asked has chosen."),
     "R403": Code("the rules stop in an example", "A counter would leave its range, a pile is short, or nothing can be chosen."),
+    "R405": Code("a claim that is not always true", "A random match came to a position in which the claim does not hold."),
     "R404": Code("a choice that does not fit", "It is not offered here, or offered although the example refuses it."),
 }  # fmt: skip

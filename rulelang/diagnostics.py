@@ -84,7 +84,8 @@ def excerpt(span: Span) -> list[str]:
     line = span.line
     text = span.source.line_text(line)
     first = span.column - 1
-    length = max(1, min(span.end, span.start + len(text) - first) - span.start)
+    end = len(text) if span.end <= span.start + len(text) - first else len(text.split(" #")[0].rstrip())
+    length = max(1, min(span.end, span.start + end - first) - span.start)
     shown = printable(text.expandtabs(4))
     before = printable(text[:first].expandtabs(4))
     marked = printable(text[first : first + length].expandtabs(4)) or " "

@@ -11,13 +11,14 @@ from pathlib import Path
 import pytest
 
 from rulelang import pipeline
-from rulelang.claims import run_claims
+from rulelang.claims import run_always, run_claims
 from rulelang.diagnostics import Diagnostic, render
 from rulelang.pipeline import Loaded
 from rulelang.proofs import check_counts
 from rulelang.surface import nodes
 
 CORPUS = Path(__file__).parent / "language"
+LIBRARY = pipeline.bundled("stdlib") / "examples"  # each is the example of one definition, and runs with `rulelang test stdlib`
 PACKAGE = Path(pipeline.__file__).parent
 EXPECTED = re.compile(r"#! (R\d{3}) (.*?)(?= #! |$)", re.MULTILINE)
 
@@ -27,7 +28,8 @@ NO_BAD_FILE: dict[str, str] = {}
 
 def cases(kind: str) -> list[Path]:
     """Every claim of this kind: a file, or a folder of files."""
-    return sorted(p for p in CORPUS.glob(f"[!_]*/{kind}/*") if p.is_dir() or p.suffix == ".rule")
+    library = LIBRARY.glob("*.rule") if kind == "good" else ()
+    return sorted([*library, *(p for p in CORPUS.glob(f"*/{kind}/*") if p.is_dir() or p.suffix == ".rule")])
 
 
 def name(path: Path) -> str:
@@ -54,7 +56,7 @@ def findings(case: Path) -> list[Diagnostic]:
         check_counts(loaded)
     found = list(loaded.problems.found)
     if loaded.ok:
-        found += [result.problem for result in run_claims(loaded) if result.problem is not None]
+        found += [result.problem for result in [*run_claims(loaded), *run_always(loaded)] if result.problem is not None]
     return found
 
 
@@ -68,7 +70,7 @@ def test_good(case: Path) -> None:
     if case.parent.parent.name == "counts":
         check_counts(loaded)
     assert not loaded.problems.found, shown(loaded.problems.found)
-    results = run_claims(loaded)
+    results = [*run_claims(loaded), *run_always(loaded)]
     failed = [r.problem for r in results if r.problem is not None]
     assert not failed, shown(failed)
     assert results, "no example proves the claim"
@@ -99,6 +101,25 @@ def fits(d: Diagnostic, file: str, line: int, code: str, part: str) -> bool:
     return Path(d.span.source.path).name == file and d.span.line == line and d.code == code and part in d.message
 
 
+@pytest.mark.parametrize(
+    ("case", "code", "other"),
+    [
+        ("layers/bad/two_replaces_conflict", "R123", "layer_a.rule"),
+        ("layers/bad/an_ambiguous_label", "R125", "base.rule"),
+        ("layers/bad/another_signature", "R124", "base.rule"),
+        ("layers/bad/a_layer_must_not_cover_names", "R101", "base.rule"),
+        ("tables/bad/a_table_has_no_overlap.rule", "R205", "a_table_has_no_overlap.rule"),
+        ("library/bad/a_split_without_a_remainder.rule", "R231", "split.rule"),
+    ],
+)
+def test_a_conflict_shows_both_places(case: str, code: str, other: str) -> None:
+    found = [d for d in findings(CORPUS / case) if d.code == code]
+    assert found
+    for d in found:
+        assert {Path(n.span.source.path).name for n in d.notes} == {other}
+        assert render(d).count(" | ") >= 4, "two excerpts"
+
+
 # ---------------------------------------------------------------- the corpus is whole
 
 
@@ -119,9 +140,11 @@ def test_every_code_has_a_bad_file() -> None:
 
 def test_every_library_definition_is_used() -> None:
     library = pipeline.bundled("stdlib")
-    texts = "\n".join(p.read_text(encoding="utf-8") for p in CORPUS.glob("library/good/*.rule"))
+    texts = "\n".join(p.read_text(encoding="utf-8") for p in LIBRARY.glob("*.rule"))
     for path in sorted(library.glob("*.rule")):
         module = pipeline.parse(pipeline.read(path), pipeline.Problems())
         for item in module.items:
             if isinstance(item, nodes.Define | nodes.Verb):
                 assert re.search(rf"\b{item.signature.name}\b", texts), f"{path.stem}: {item.signature.name}"
+                sentence = module.doc(item)
+                assert "Example: " in sentence and "Fails: " in sentence, f"{path.stem}: {item.signature.name} says too little"

@@ -143,7 +143,7 @@ def _places(flow: Flow, names: Names) -> None:
 def _piece_starts(flow: Flow, names: Names) -> None:
     """Every piece lies somewhere when a match begins, and in one place only."""
     for symbol in names.symbols.values():
-        if symbol.sort != "pieces" or names.header.word != "game":
+        if symbol.sort != "pieces" or names.header.word != "game" or flow.problems.has_errors or id(symbol.node) not in names.used:
             continue
         starts = [p for p in flow.places.values() if p.starts_with == symbol.name]
         here = name_span(symbol.node, symbol.name)

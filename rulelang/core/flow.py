@@ -385,7 +385,7 @@ class Flow(Values):
             return (core.Loop(target, ".".join(inner.path), count, times, made, origin=origin),), at
 
         if times is None and not _ends(s.body, label):
-            self.wrong("R321", f"`{label}` never ends", s.span, f"add `end {label} when ...` where the question is asked", inner)
+            self.wrong("R321", f"`{label}` never ends", s.span, f"add `end {label} if ...` where the question is asked", inner)
         return self.labelled(s, inner, loop, core.Target(label), origin, False)
 
     # ------------------------------------------------------------ let, places, end

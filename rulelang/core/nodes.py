@@ -59,7 +59,7 @@ class Table:
 
 @frozen(eq=False)
 class Place:
-    """`counter cubes: 0..15, public, starts at 2, stops at 15`; a place of a body has no visibility"""
+    """`counter cubes: 0..15, public, starts at 2, excess beyond 15 is lost`; a place of a body has no visibility"""
 
     name: str
     word: str
@@ -371,7 +371,7 @@ class OfKind(Value):
 
 @frozen
 class Case(Value):
-    """`give a when c`, `give b otherwise`"""
+    """`give a if c`, `give b otherwise`"""
 
     cases: "tuple[tuple[Expr, Expr], ...]"
     default: "Expr"
@@ -634,7 +634,7 @@ class Decide(Action):
 
 @frozen
 class End(Action):
-    """`end rounds when ...` (the condition is a branch around it)"""
+    """`end rounds if ...` (the condition is a branch around it)"""
 
     target: Target
 
@@ -663,7 +663,7 @@ class Ranking:
 
 @frozen(eq=False)
 class Invariant:
-    """`invariant "..."`"""
+    """`always true "..."`"""
 
     text: str
     test: Expr

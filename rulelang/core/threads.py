@@ -43,6 +43,13 @@ def judge(t: core.Together, problems: Problems, heading: str) -> core.Together:
         r.place in {w.ref.place for w in writes if not _is_own(w.ref, own)} for r in reads if r.place.visibility != "local"
     )
     asks = any(isinstance(s, core.Decide) for s in walk(t.body))
+    nested = any(isinstance(s, core.Together) and s.asks for s in walk(t.body))
+    for s in () if nested else walk(t.body):
+        if isinstance(s, core.Decide) and not (isinstance(s.player, core.Var) and s.player.var is t.var):
+            problems.add(
+                "R307", "in secret each answers for themselves", s.origin.span, "whoever the loop is about chooses; others are asked `in turn`",
+                heading=heading,
+            )  # fmt: skip
     for s in walk(t.body):
         if asks and isinstance(s, core.Together) and s.asks:
             problems.add(

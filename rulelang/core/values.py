@@ -218,7 +218,11 @@ class Values:
         else:
             if keys:
                 return self.wrong(
-                    "R213", f"`{name}` takes no number", e.span, f"to move several say `move 3 from {ref.place.name} to ...`", scope
+                    "R213",
+                    f"`{name}` takes no number",
+                    e.span,
+                    f"to move several say how many of what: `move 3 ... from {ref.place.name} to ...`",
+                    scope,
                 )
             index = core.Const(1 if name == "top" else -1, type=NUMBER, span=e.span)
         return core.Nth(ref, index, type=MaybeT(item) if name != "nth" else item, span=e.span, source=ref)

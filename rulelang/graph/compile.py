@@ -57,7 +57,7 @@ class _Builder:
                 self.ends[s.target] = then
                 if not s.is_step:
                     return self.block(s.body, then)
-                end = self.put(graph.StepEnd(self.new(), then, path=s.path, origin=s.origin))
+                end = self.put(graph.StepEnd(self.new(), then, self.inside, path=s.path, origin=s.origin))
                 self.ends[s.target] = end
                 begin = self.block(s.body, end)
                 return self.put(graph.StepStart(self.new(), begin, self.inside, path=s.path, origin=s.origin))

@@ -116,9 +116,10 @@ class StepStart(Node):
 
 @frozen
 class StepEnd(Node):
-    """`step guards` is over: invariants hold here"""
+    """`step guards` is over: what is always true holds here"""
 
     next: int
+    inside: bool = False
 
 
 @frozen

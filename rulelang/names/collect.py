@@ -356,7 +356,8 @@ def _collect_labels(names: Names) -> None:
             at: Definition | None = definition
             while at is not None:
                 if isinstance(at.node, nodes.Verb):
-                    names.labels.append(LabelSymbol((at.name,), "verb", at.node, at.module, at.node.heading or ""))
+                    if at is definition:  # what was replaced is part of the verb, not another one
+                        names.labels.append(LabelSymbol((at.name,), "verb", at.node, at.module, at.node.heading or ""))
                     names.labels.extend(walk_labels(at.node.body, (at.name,), at.module))
                 at = at.original
     for window, choices in names.windows.items():

@@ -75,6 +75,7 @@ class _Maker:
     code: Choices
     chance: Chance
     emit: Emit | None
+    watch: Callable[[State], None] | None = None
     asks: dict[int, AskCode] = field(factory=dict)
     forks: dict[int, ForkCode] = field(factory=dict)
     made: list[Step] = field(factory=list)
@@ -82,7 +83,7 @@ class _Maker:
     def steps(self, g: graph.PhaseGraph) -> list[Step]:
         """One closure for each node.  In the fast build nothing is left of steps that only have a name, and a loop
         in which nobody is asked runs as a loop of the host."""
-        nodes = list(g.nodes) if self.emit is not None else [_past_names(n, g.nodes) for n in g.nodes]
+        nodes = list(g.nodes) if self.emit is not None or self.watch is not None else [_past_names(n, g.nodes) for n in g.nodes]
         self.made.extend(self.step(node) for node in nodes)
         for node in nodes:  # effects and the question after them are one step
             after = nodes[node.next] if isinstance(node, graph.Do) else None
@@ -189,6 +190,8 @@ class _Maker:
                     return then
 
                 return began
+            case graph.StepEnd() if self.watch is not None and not node.inside:
+                return _watched(self.watch, node.next)
             case graph.StepStart() | graph.StepEnd():
                 return _jump(node.next)
             case graph.ThreadEnd() | graph.Stop():
@@ -416,6 +419,14 @@ def _do(effects: list[Callable[[State], None]], then: int) -> Step:
     return do_all
 
 
+def _watched(watch: Callable[[State], None], then: int) -> Step:
+    def step(s: State) -> int:
+        watch(s)
+        return then
+
+    return step
+
+
 def _jump(to: int) -> Step:
     return lambda s: to
 
@@ -469,6 +480,7 @@ def _local_places(body: Iterable[core.Statement]) -> Iterable[core.Place]:
 
 def make_program(
     game: core.Game, players: int, options: dict[str, int], chance: Chance, emit: Emit | None = None, *,
+    watch: Callable[[State], None] | None = None,
     flow: tuple[core.Statement, ...] | None = None, extra: tuple[core.Variable, ...] = (), loop_counts: Iterable[core.Variable] = (),
 ) -> Program:  # fmt: skip
     """Closures for every node.  `flow` stands in for the game's own where an example runs a single step."""
@@ -487,7 +499,7 @@ def make_program(
     code = Choices(layout, emit=emit)
     code.scratch_base = persistent
     code.run_pure = lambda pure: _pure(game, layout, code, pure)
-    maker = _Maker(layout, code, chance, emit)
+    maker = _Maker(layout, code, chance, emit, watch)
     steps = maker.steps(g)
     invariants = tuple((i, code.expr(i.test).fn) for i in game.invariants) if emit is not None else ()
     start = _start(game, layout, code)

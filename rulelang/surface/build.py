@@ -500,7 +500,7 @@ class Build:
         return n.ExState("expect", c[0], tuple(c[1:]), span=s, mark=m)
 
     def on_ex_run(self, s: Span, c: Children, m: Mark) -> Any:
-        return n.ExRun(tuple(map(str, c[:-1])), c[-1], span=s, mark=m)
+        return n.ExRun(tuple(".".join(x.parts) for x in c[:-1]), c[-1], span=s, mark=m)
 
     def on_ex_that(self, s: Span, c: Children, m: Mark) -> Any:
         return n.ExThat(c[0], span=s, mark=m)

@@ -278,6 +278,8 @@ def _unexpected(source: SourceFile, at: int, length: int, found: str, expected: 
         r"[-+*/]|to\b|into\b|among\b|from\b|[<>]=?", shown
     ):
         hint = "a who/where/has clause reaches to the end of the line: put it in brackets, or use `let`"
+    elif not hint and re.match(r"[-+*/]$", shown) and re.search(r"[<>]=?|\bis\b", line_text):
+        hint = "the right side of a comparison is one term: put a sum in brackets"
     elif not hint and re.match(r"(when|if)\b", shown):
         hint = "a condition is written `if ...`, that of an option `, only if ...`"
     elif not hint and 0 < len(wanted) <= 8:
