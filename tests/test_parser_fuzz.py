@@ -7,7 +7,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from _pytest.mark import ParameterSet
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
@@ -193,16 +192,8 @@ LONG = {
 
 
 # What does not hold yet: not run, since it takes all the stack.
-PENDING = {("otherwise", 20_000): "`otherwise if` is not counted as depth: RecursionError from 400 on"}
-
-
-def sizes(shapes: dict[str, Callable[[int], str]], *numbers: int) -> list[ParameterSet]:
-    made = []
-    for shape in shapes:
-        for n in numbers:
-            marks = [pytest.mark.xfail(run=False, reason=PENDING[shape, n])] if (shape, n) in PENDING else []
-            made.append(pytest.param(shape, n, marks=marks))
-    return made
+def sizes(shapes: dict[str, Callable[[int], str]], *numbers: int) -> list[tuple[str, int]]:
+    return [(shape, n) for shape in shapes for n in numbers]
 
 
 @pytest.mark.parametrize(("shape", "n"), sizes(DEEP, 20, MAX_DEPTH - 10, MAX_DEPTH + 1, 20_000))

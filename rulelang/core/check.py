@@ -37,11 +37,11 @@ def check(names: Names, problems: Problems, given: Given | None = None) -> tuple
         body.extend(made)
     game.flow = tuple(body)
     is_game = names.header.word == "game"
-    if is_game and not body:
+    if is_game and not body and not names.unread:
         problems.add("R313", "this game has no flow", names.header.span, "write `step ...` or `repeat ...` at the left margin")
     if names.ranking is not None:
         game.ranking = _ranking(flow, names.ranking[0], Scope(names.ranking[1]))
-    elif is_game:
+    elif is_game and not names.unread:
         problems.add("R312", "this game does not say who wins", names.header.span, "add `ranking by most ..., ties shared`")
     invariants = []
     for claim, module in names.invariants:

@@ -47,7 +47,8 @@ def judge(t: core.Together, problems: Problems, heading: str) -> core.Together:
     for s in () if nested else walk(t.body):
         if isinstance(s, core.Decide) and not (isinstance(s.player, core.Var) and s.player.var is t.var):
             problems.add(
-                "R307", "in secret each answers for themselves", s.origin.span, "whoever the loop is about chooses; others are asked `in turn`",
+                "R307", "in secret each answers for themselves", s.origin.span,
+                "whoever the loop is about chooses; others are asked `in turn`",
                 heading=heading,
             )  # fmt: skip
     for s in walk(t.body):

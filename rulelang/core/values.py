@@ -612,6 +612,7 @@ class Values:
         if clash:
             symbol = self.names.symbols.get(name)
             notes = [Note(name_span(symbol.node, name), "declared here")] if symbol is not None else []
+            notes += [Note(name_span(d.node, name), "defined here") for d in self.names.definitions.get(name, [])[:1]]
             self.wrong("R107", f"`{name}` means something else already", span, "choose another name for it", scope, notes)
 
     def those(self, e: nodes.Those, scope: Scope) -> core.Expr:

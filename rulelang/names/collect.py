@@ -151,6 +151,7 @@ def _add(symbol: Symbol, names: Names, problems: Problems) -> None:
     here = name_span(symbol.node, symbol.name)
     if symbol.name in (*BUILT_IN, *FUNCTION_WORDS):
         problems.add("R102", f"`{symbol.name}` is a word of the language", here, "choose another name")
+        names.symbols.setdefault(symbol.name, symbol)
     elif other is not None and names_meet(other.module, symbol.module, names):
         problems.add(
             "R101",

@@ -859,7 +859,7 @@ class Values:
 
         def fn(s: State) -> Any:
             if not test(s):
-                raise error_at("what this definition needs does not hold", core.Origin(span))
+                raise error_at(f"what this definition needs does not hold: `{span.text.removeprefix('needs ')}`", core.Origin(span))
             return body(s)
 
         return Code(fn)

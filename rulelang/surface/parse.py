@@ -20,9 +20,10 @@ from rulelang.surface.build import Build
 from rulelang.surface.lexer import WordLexer
 
 MAX_DEPTH = 100
+MAX_OTHERWISE = 150  # in one declaration: each `otherwise if` is one deeper than the last
 MAX_NUMBER = 2**53
 MAX_LABEL = 200
-_CHAIN = {"__CHAIN", "NOT", "OF", "STAR", "SLASH", "MOD", "LPAR", "LSQB", "OTHERWISE"}
+_CHAIN = {"__CHAIN", "NOT", "OF", "STAR", "SLASH", "MOD", "LPAR", "LSQB"}
 
 
 class TooDeep(Exception):
@@ -39,7 +40,7 @@ class Blocks(Indenter):
     tab_len = 4
 
     def process(self, stream: Iterator[Token]) -> Iterator[Token]:
-        chain = depth = 0
+        chain = depth = otherwise = 0
         for token in super().process(stream):  # type: ignore[no-untyped-call]
             if token.type == "_NL":
                 chain = 0
@@ -49,7 +50,9 @@ class Blocks(Indenter):
                 depth -= 1
             elif token.type in _CHAIN:
                 chain += 1
-            if chain + depth > MAX_DEPTH:
+            elif token.type == "OTHERWISE":
+                otherwise += 1
+            if chain + depth > MAX_DEPTH or otherwise > MAX_OTHERWISE:
                 raise TooDeep(token.start_pos or 0)
             yield token
 
@@ -121,6 +124,22 @@ _WORDS = {
     "LSQB": "`[`",
     "EQUAL": "`=`",
     "PREP": "a preposition",
+    "BEST": "`most` or `fewest`",
+    "WHOSE": "`your` or `their`",
+    "VISIBLE": "`public`, `private` or `hidden`",
+    "PLACE": "a place (counter, status, zone, pile, slot)",
+    "FOLD": "`number of`, `some`, `first` or `last`",
+    "FOLD_OVER": "`total of`, `largest of` or `smallest of`",
+    "QUANTITY": "`exactly`, `up to` or `at least`",
+    "SUCH": "`where` or `who have`",
+    "COMPARE": "a comparison",
+    "SIGN": "`+` or `-`",
+    "STAR": "`*`",
+    "SLASH": "`/`",
+    "ORDER": "`starting with` or `after`",
+    "EXCESS": "`beyond` or `below`",
+    "TOGETHER": "`together` or `secretly`",
+    "ROUNDED": "`rounded down` or `rounded up`",
 }
 
 
@@ -268,7 +287,7 @@ def _unexpected(source: SourceFile, at: int, length: int, found: str, expected: 
     elif found == "_DEDENT":
         message = "a block is missing here"
         hint = "indent the lines that belong to it by four spaces"
-    wanted = sorted({_WORDS.get(e, f"`{e.lower().replace('_', ' ')}`") for e in expected if not e.startswith("__")})
+    wanted = sorted({_WORDS.get(e, f"`{e.lower().replace('_', ' ')}`") for e in expected if not e.startswith("__") and e != "MARK"})
     if first and at == start and shown not in _TOP_WORDS:
         from rulelang.diagnostics import near
 
