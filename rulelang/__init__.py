@@ -14,7 +14,7 @@ _HOMES = {
     "Game": "rulelang.api",
     "Match": "rulelang.api",
     "load": "rulelang.api",
-    "resume": "rulelang.api",
+    "resume": "rulelang.matchfile",
     "IllegalChoice": "rulelang.errors",
     "MatchFileError": "rulelang.errors",
     "RuleError": "rulelang.errors",

@@ -13,7 +13,7 @@ from rulelang.core.nodes import Game as CoreGame
 from rulelang.core.nodes import Option as CoreOption
 from rulelang.core.types import KindT, SetT, Type
 from rulelang.diagnostics import near
-from rulelang.errors import IllegalChoice, MatchFileError, RuleError, UsageError
+from rulelang.errors import IllegalChoice, RuleError, UsageError
 from rulelang.graph.layout import CHANCE
 from rulelang.runtime.events import AnyEvent, Began, Counted
 from rulelang.runtime.knowledge import Knowledge, sees
@@ -25,9 +25,7 @@ from rulelang.runtime.values import State
 from rulelang.runtime.words import Words, readable
 from rulelang.surface import nodes
 
-FORMAT = "rulelang match 1"
 MAX_CHOICES = 100_000
-MAX_FILE = 16_000_000
 
 UNSEEN = object()
 ChanceScript = Callable[[str, list[Any]], Any]
@@ -646,98 +644,6 @@ class Match:
 
     def to_text(self) -> str:
         """The match as a file: a header, then one readable line for each choice."""
-        options = " ".join(f"{n}={option_word(self.game.core, self.game.options[n], v)}" for n, v in self.settings.items())
-        lines = [
-            FORMAT,
-            f"game: {self.game.source}",
-            f"with: {' '.join(self.game.layers)}".rstrip(),
-            f"players: {self.players}",
-            f"seed: {self.seed}",
-            f"options: {options}".rstrip(),
-            f"forced: {'asked' if self.ask_forced else 'silent'}",
-            f"rules: {self.game.rules}",
-            "",
-        ]
-        seats = seat_names(self.players)  # a file knows seats, not people
-        shadow = Match(self.game, self.players, self.settings, self.seed, self._script, self.ask_forced, seats, [], self._program)
-        shadow._dice = self._dice
-        for player, k in self.choices:
-            pending = next(p for p in shadow.machine.pending if p.player == player)
-            option = shadow._option(pending, k)
-            lines.append(f"{player} {option.decision}: {option.label} #{k}")
-            shadow._dice.entry = shadow.machine.s[CHANCE]
-            shadow.machine.choose(pending, k)
-        lines.append(f"end {len(self.choices)}")
-        return "\n".join(lines) + "\n"
+        from rulelang.matchfile import to_text
 
-
-def resume(text: str, game: Game | None = None) -> Match:
-    """A match from its file: every choice is made again, and must be legal and read as it did."""
-    if len(text) > MAX_FILE:
-        raise MatchFileError("line 1: too large for a match file", 1)
-    lines = text.split("\n")
-
-    def bad(line: int, message: str) -> MatchFileError:
-        return MatchFileError(f"line {line}: {message}", line)
-
-    if lines[0] != FORMAT:
-        newer = lines[0].startswith("rulelang match ")
-        raise bad(1, "made by another version of rulelang" if newer else "not a match file")
-    header: dict[str, str] = {}
-    for number, key in enumerate(("game", "with", "players", "seed", "options", "forced", "rules"), 2):
-        line = lines[number - 1] if number <= len(lines) else ""
-        if not line.startswith(f"{key}:"):
-            raise bad(number, f"`{key}:` expected")
-        header[key] = line[len(key) + 1 :].strip()
-    if not header["players"].isdigit() or len(header["players"]) > 3:
-        raise bad(4, "`players` is a number")
-    if header["forced"] not in ("asked", "silent"):
-        raise bad(7, "`forced` is asked or silent")
-    options: dict[str, Any] = {}
-    for part in header["options"].split():
-        name, equals, value = part.partition("=")
-        if not equals:
-            raise bad(6, f"`{part}` is no option")
-        options[name] = value
-    try:
-        game = game or load(header["game"], header["with"].split())
-    except UsageError as err:
-        raise bad(2, str(err)) from err
-    if game.rules != header["rules"]:
-        raise bad(8, "made under other rules: the rule files have changed since")
-    seed: int | str = int(header["seed"]) if header["seed"].lstrip("-").isdigit() and len(header["seed"]) < 40 else header["seed"]
-    try:
-        match = game.start(int(header["players"]), seed, options, ask_forced=header["forced"] == "asked")
-    except UsageError as err:
-        raise bad(4 if "players" in str(err) else 6, str(err)) from err
-    if len(lines) < 9 or lines[8] != "":
-        raise bad(9, "an empty line expected")
-    return _follow(match, lines, bad)
-
-
-def _follow(match: Match, lines: list[str], bad: Callable[[int, str], MatchFileError]) -> Match:
-    number = 10
-    while number <= len(lines) and not lines[number - 1].startswith("end "):
-        line = lines[number - 1]
-        if number - 10 > MAX_CHOICES:
-            raise bad(number, "too many choices")
-        seat, _, rest = line.partition(" ")
-        said, _, index = rest.rpartition(" #")
-        if not seat.isdigit() or not index.isdigit() or len(seat) > 3 or len(index) > 6 or not said:
-            raise bad(number, "cut off or damaged" if line else "the file ends too early")
-        pending = next((p for p in match.machine.pending if p.player == int(seat)), None)
-        if pending is None:
-            raise bad(number, "the match is over" if match.is_over else f"seat {seat} is not asked here")
-        k = int(index)
-        if k >= pending.count:
-            raise bad(number, f"there is no option {k} here")
-        option = match._option(pending, k)
-        if said != f"{option.decision}: {option.label}":
-            raise bad(number, f"option {k} is `{option.decision}: {option.label}`, the line says `{said}`")
-        match.choose(int(seat), k)
-        number += 1
-    if number > len(lines):
-        raise bad(len(lines), "the file ends too early")
-    if lines[number - 1] != f"end {len(match.choices)}" or lines[number:] not in ([], [""]):
-        raise bad(number, f"`end {len(match.choices)}` and nothing more expected")
-    return match
+        return to_text(self)

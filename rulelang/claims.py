@@ -4,7 +4,6 @@ An example starts from the declared starts, without set-up.  `given` takes piece
 in the place before is set aside.  A choice with one answer happens silently."""
 
 from collections.abc import Iterable
-from random import Random
 from typing import Any
 
 from attrs import define, evolve, field, frozen
@@ -22,7 +21,7 @@ from rulelang.pipeline import Loaded
 from rulelang.runtime.machine import Machine, Pending
 from rulelang.runtime.program import Program, make_program
 from rulelang.runtime.settings import option_value, refused
-from rulelang.runtime.values import Fn, State, members, rep, unpack_seq
+from rulelang.runtime.values import State, members, rep, unpack_seq
 from rulelang.runtime.words import Words
 from rulelang.source import Span
 from rulelang.surface import nodes
@@ -70,57 +69,6 @@ def run_claims(loaded: Loaded, only_module: str | None = None) -> list[ClaimResu
             problem = Diagnostic("R403", f"the rules stop: {lines[0]}", example.span, where, example.origin or "")
         results.append(ClaimResult(example.text, example.origin or "", module.name, example.span, problem))
     return results
-
-
-MATCHES = 4  # random matches for every player count
-CHOICES = 5_000  # of one of them
-
-
-def run_always(loaded: Loaded) -> list[ClaimResult]:
-    """`always true`: looked at after every step and at every decision of some random matches of every player count."""
-    assert loaded.names is not None and loaded.game is not None and loaded.flow is not None
-    game = loaded.game
-    broken: dict[core.Invariant, str] = {}
-    for players in game.players if game.invariants else ():
-        _watch(loaded, game, players, broken)
-    results = []
-    for claim in game.invariants:
-        problem = None
-        if claim in broken:
-            problem = Diagnostic("R405", f"not always true: {claim.text}", claim.span, broken[claim])
-        results.append(ClaimResult(claim.text, "", claim.module, claim.span, problem))
-    return results
-
-
-def _watch(loaded: Loaded, game: core.Game, players: int, broken: dict[core.Invariant, str]) -> None:
-    assert loaded.flow is not None
-    tests: list[tuple[core.Invariant, Fn]] = []
-    where = ""
-
-    def watch(s: State) -> None:
-        for claim, test in tests:
-            if claim not in broken and not test(s):
-                broken[claim] = f"with {players} players, {where}"
-
-    settings = {o.name: o.default for o in game.options.values()}
-    for n in range(MATCHES):
-        rng = Random(f"always/{players}/{n}")
-
-        def chance(s: State, name: str, items: tuple[int, ...], t: Type, whole: bool, rng: Random = rng) -> tuple[int, ...]:
-            return tuple(rng.sample(items, len(items))) if whole else (rng.choice(items),)
-
-        program = make_program(game, players, settings, chance, watch=watch, loop_counts=tuple(loaded.flow.loop_counts.values()))
-        tests[:] = [(claim, program.values.expr(claim.test).fn) for claim in game.invariants]
-        machine = Machine(program, program.start[:] + [0] * 64)
-        where = f"random match {n + 1}, before the first choice"
-        machine.begin()
-        for made in range(CHOICES):
-            watch(machine.s)
-            if machine.over:
-                break
-            pending = machine.pending[0]
-            where = f"random match {n + 1}, after choice {made + 1} (`{pending.ask.decide.name}` of seat {pending.player})"
-            machine.choose(pending, rng.randrange(pending.count))
 
 
 @define(eq=False)

@@ -228,7 +228,8 @@ def test(games: tuple[str, ...], layers: tuple[str, ...]) -> int:
 
 def _test_one(loaded: "Loaded") -> tuple[int, int, int]:
     """Passed, failed, changed by the layers: what holds in the base game alone is no failure of a variant."""
-    from rulelang.claims import run_always, run_claims
+    from rulelang.always import run_always
+    from rulelang.claims import run_claims
     from rulelang.diagnostics import printable
 
     main = loaded.sources[0]
@@ -331,7 +332,7 @@ def _setting(given: str) -> tuple[str, str]:
 
 
 def _read_match(path: Path, game: "Game | None" = None) -> "Match":
-    from rulelang.api import MAX_FILE, resume
+    from rulelang.matchfile import MAX_FILE, resume
 
     with path.open("rb") as file:
         raw = file.read(MAX_FILE + 1)

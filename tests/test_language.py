@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 from rulelang import pipeline
-from rulelang.claims import run_always, run_claims
+from rulelang.always import run_always
+from rulelang.claims import run_claims
 from rulelang.diagnostics import Diagnostic, render
 from rulelang.pipeline import Loaded
 from rulelang.proofs import check_counts
