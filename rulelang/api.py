@@ -35,7 +35,7 @@ def load(game: str, with_: Iterable[str] = ()) -> "Game":
     """`load("harbour")`, `load("harbour", with_=["winter"])`: a bundled name, a file or a folder."""
     layers = (with_,) if isinstance(with_, str) else tuple(with_)
     loaded = pipeline.load(game, layers)
-    return Game(game, loaded, pipeline.require(loaded))
+    return Game(game, layers, loaded, pipeline.require(loaded))
 
 
 @define(eq=False)
@@ -43,6 +43,7 @@ class Game:
     """A checked game, ready to start."""
 
     source: str
+    requested: tuple[str, ...]  # the layers that were asked for, beside what `source` itself is
     loaded: pipeline.Loaded
     core: CoreGame
     _rules: str = ""
@@ -224,7 +225,7 @@ class Match:
     players: int
     settings: dict[str, int]
     seed: int | str
-    _script: ChanceScript | None
+    script: ChanceScript | None
     ask_forced: bool
     names: tuple[str, ...]
     choices: list[tuple[int, int]] = field(factory=list)
@@ -235,7 +236,7 @@ class Match:
     _words: Words = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._dice = _Dice(self.seed, self._script)
+        self._dice = _Dice(self.seed, self.script)
         self._program = self._program or self.game.program(self.players, self.settings, self._dice)
         self._words = Words(self._program.layout, self.names)
         self._dice.words = self._words
@@ -609,7 +610,7 @@ class Match:
 
     def copy(self) -> "Match":
         made = Match(
-            self.game, self.players, self.settings, self.seed, self._script, self.ask_forced, self.names,
+            self.game, self.players, self.settings, self.seed, self.script, self.ask_forced, self.names,
             list(self.choices), self._program, self.machine.copy(),
         )  # fmt: skip
         made._dice = self._dice

@@ -3,11 +3,12 @@
 from collections.abc import Callable
 from typing import Any
 
-from rulelang.api import MAX_CHOICES, Game, Match, load, seat_names
+from rulelang.api import MAX_CHOICES, ChanceScript, Game, Match, load, seat_names
 from rulelang.errors import MatchFileError, UsageError
 from rulelang.graph.layout import CHANCE
 from rulelang.runtime.settings import option_word
 
+SCRIPTED = "scripted"
 FORMAT = "rulelang match 1"
 MAX_FILE = 16_000_000
 
@@ -17,16 +18,16 @@ def to_text(match: Match) -> str:
     lines = [
         FORMAT,
         f"game: {match.game.source}",
-        f"with: {' '.join(match.game.layers)}".rstrip(),
+        f"with: {' '.join(match.game.requested)}".rstrip(),
         f"players: {match.players}",
-        f"seed: {match.seed}",
+        f"seed: {match.seed if match.script is None else SCRIPTED}",
         f"options: {options}".rstrip(),
         f"forced: {'asked' if match.ask_forced else 'silent'}",
         f"rules: {match.game.rules}",
         "",
     ]
     seats = seat_names(match.players)  # a file knows seats, not people
-    shadow = Match(match.game, match.players, match.settings, match.seed, match._script, match.ask_forced, seats, [], match._program)
+    shadow = Match(match.game, match.players, match.settings, match.seed, match.script, match.ask_forced, seats, [], match._program)
     shadow._dice = match._dice
     for player, k in match.choices:
         pending = next(p for p in shadow.machine.pending if p.player == player)
@@ -38,7 +39,7 @@ def to_text(match: Match) -> str:
     return "\n".join(lines) + "\n"
 
 
-def resume(text: str, game: Game | None = None) -> Match:
+def resume(text: str, game: Game | None = None, chance: ChanceScript | None = None) -> Match:
     """A match from its file: every choice is made again, and must be legal and read as it did."""
     if len(text) > MAX_FILE:
         raise MatchFileError("line 1: too large for a match file", 1)
@@ -73,8 +74,10 @@ def resume(text: str, game: Game | None = None) -> Match:
     if game.rules != header["rules"]:
         raise bad(8, "made under other rules: the rule files have changed since")
     seed: int | str = int(header["seed"]) if header["seed"].lstrip("-").isdigit() and len(header["seed"]) < 40 else header["seed"]
+    if seed == SCRIPTED and chance is None:
+        raise bad(5, "chance was scripted in this match: resume it with the same script")
     try:
-        match = game.start(int(header["players"]), seed, options, ask_forced=header["forced"] == "asked")
+        match = game.start(int(header["players"]), seed, options, chance, header["forced"] == "asked")
     except UsageError as err:
         raise bad(4 if "players" in str(err) else 6, str(err)) from err
     if len(lines) < 9 or lines[8] != "":

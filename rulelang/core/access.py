@@ -1,0 +1,515 @@
+"""Names in a scope: whose they are, which place, field, table, member or definition they mean; else what is wrong."""
+
+from typing import Any
+
+from attrs import define, field
+
+from rulelang.core import nodes as core
+from rulelang.core.scope import Bound, Family, Measure, PlaceArg, Scope, ViewArg
+from rulelang.core.types import (
+    BOOL,
+    ERROR,
+    NONE,
+    NUMBER,
+    PLAYER,
+    BoolT,
+    ErrorT,
+    KindT,
+    MaybeT,
+    NumberT,
+    PieceT,
+    PlayerT,
+    SetT,
+    Type,
+    fits,
+    plain,
+)  # fmt: skip
+from rulelang.core.world import World
+from rulelang.diagnostics import Note, Problems, near
+from rulelang.names.collect import name_span
+from rulelang.names.table import Definition, Names
+from rulelang.source import Span
+from rulelang.surface import nodes
+
+PLACE_WORDS = ("counter", "status", "zone", "pile", "slot")
+PILE_WORDS = ("top", "bottom", "nth")
+
+
+@define(eq=False)
+class Access:
+    """What a name means here.  Mistakes are reported once, and give a value that fits everywhere."""
+
+    names: Names
+    world: World
+    problems: Problems
+    places: dict[str, core.Place] = field(factory=dict)
+    options: dict[str, core.Option] = field(factory=dict)
+    functions: dict[int, core.Function] = field(factory=dict)
+    loop_counts: dict[str, core.Variable] = field(factory=dict)
+    given: dict[str, list[tuple[int | None, tuple[int, ...], int]]] = field(factory=dict)
+    expanding: list[Definition] = field(factory=list)
+    expansions: int = 0
+
+    # ------------------------------------------------------------ reporting
+
+    def wrong(self, code: str, message: str, span: Span, hint: str, scope: Scope | None = None, notes: Any = ()) -> core.Const:
+        self.problems.add(code, message, span, hint, heading=scope.heading if scope else "", notes=notes)
+        return core.Const(0, type=ERROR, span=span)
+
+    @staticmethod
+    def sure(found: core.Expr) -> core.Expr:
+        """What may be none, where it must not be: checked while playing until it is proved."""
+        if not isinstance(found.type, MaybeT):
+            return found
+        return core.Sure(found, type=found.type.item, span=found.span, source=found.source)
+
+    def want(self, found: core.Expr, wanted: Type, span: Span, what: str, scope: Scope) -> core.Expr:
+        if not fits(found.type, wanted):
+            self.wrong("R210", f"{what} is {wanted}, this is {found.type}", span, self._type_hint(found, wanted), scope)
+            return core.Const(0, type=ERROR, span=span)
+        return self.sure(found) if isinstance(found.type, MaybeT) and not isinstance(wanted, MaybeT | ErrorT) else found
+
+    @staticmethod
+    def _type_hint(found: core.Expr, wanted: Type) -> str:
+        if isinstance(found.type, SetT) and isinstance(wanted, NumberT):
+            return "for how many there are, say `number of ...`"
+        if isinstance(found.type, SetT) and isinstance(wanted, BoolT):
+            return "for whether there is one, say `some ...` or `... is not empty`"
+        if isinstance(found.type, SetT) and found.type.item == wanted:
+            return "for one of them, say `first ...`"
+        if isinstance(wanted, BoolT):
+            return "a condition compares something: `... >= 1`, `... is yes`"
+        return f"something that is {wanted} is needed here"
+
+    def boolean(self, e: nodes.Expr, scope: Scope) -> core.Expr:
+        return self.want(self.value(e, scope, BOOL), BOOL, e.span, "a condition", scope)
+
+    def number(self, e: nodes.Expr, scope: Scope, what: str = "this") -> core.Expr:
+        return self.want(self.value(e, scope, NUMBER), NUMBER, e.span, what, scope)
+
+    # ------------------------------------------------------------ what the other halves do
+
+    def value(self, e: nodes.Expr, scope: Scope, want: Type | None = None) -> core.Expr:
+        raise NotImplementedError
+
+    def group(self, e: nodes.Expr, scope: Scope, want: Type | None = None) -> core.Expr:
+        raise NotImplementedError
+
+    def measure(self, measure: Measure, item: core.Expr, span: Span) -> core.Expr:
+        raise NotImplementedError
+
+    def call_value(
+        self, name: str, form: str, params: tuple[nodes.Expr, ...], args: tuple[nodes.Arg, ...], owner: core.Expr | None,
+        scope: Scope, span: Span, want: Type | None,
+    ) -> core.Expr:  # fmt: skip
+        raise NotImplementedError
+
+    def _use(self, name: str) -> None:
+        symbol = self.names.symbols.get(name)
+        if symbol is not None:
+            self.names.used.add(id(symbol.node))
+
+    def _sees(self, name: str, scope: Scope) -> bool:
+        symbol = self.names.symbols.get(name)
+        return symbol is None or symbol.module.name in self.names.uses.get(scope.module.name, ())
+
+    def _property(self, e: nodes.Property, scope: Scope, want: Type | None) -> core.Expr:
+        name, keys = e.target.name, e.target.keys if isinstance(e.target, nodes.Lookup) else ()
+        if name in PILE_WORDS and name not in scope.names:
+            return self._of_pile(name, keys, e, scope)
+        binding = scope.names.get(name)
+        if isinstance(binding, Measure) and not keys:
+            return self.measure(binding, self.value(e.owner, scope), e.span)
+        if binding is None and any(d.node.signature.form == "of" for d in self.names.definitions.get(name, [])):
+            return self.call_value(name, "of", (e.owner,), (), None, scope, e.span, want)
+        owner = self.value(e.owner, scope)
+        return self.access(name, keys, owner, scope, e.span, want)
+
+    def _of_pile(self, name: str, keys: tuple[nodes.Expr, ...], e: nodes.Property, scope: Scope) -> core.Expr:
+        ref = self.place_ref(e.owner, scope, "a pile")
+        if ref is None:
+            return core.Const(0, type=ERROR, span=e.span)
+        if ref.place.word != "pile":
+            return self.wrong(
+                "R213", f"`{ref.place.name}` is a {ref.place.word}: it has no {name}", e.span, "only a pile has an order", scope
+            )
+        item = ref.place.type.item if isinstance(ref.place.type, SetT) else ERROR
+        if name == "nth":
+            if len(keys) != 1:
+                return self.wrong("R213", "`nth` needs a number", e.span, "nth(1) is the top", scope)
+            index: core.Expr = self.number(keys[0], scope)
+        else:
+            if keys:
+                return self.wrong(
+                    "R213",
+                    f"`{name}` takes no number",
+                    e.span,
+                    f"to move several say how many of what: `move 3 ... from {ref.place.name} to ...`",
+                    scope,
+                )
+            index = core.Const(1 if name == "top" else -1, type=NUMBER, span=e.span)
+        return core.Nth(ref, index, type=MaybeT(item) if name != "nth" else item, span=e.span, source=ref)
+
+    def _yours(self, e: nodes.Yours, scope: Scope, want: Type | None) -> core.Expr:
+        owner = self.whose(e.whose, e.span, scope)
+        if owner is None:
+            return core.Const(0, type=ERROR, span=e.span)
+        keys = e.target.keys if isinstance(e.target, nodes.Lookup) else ()
+        return self.access(e.target.name, keys, owner, scope, e.span, want)
+
+    def whose(self, word: str, span: Span, scope: Scope) -> core.Expr | None:
+        if word == "your":
+            if scope.you is None:
+                self.wrong(
+                    "R302",
+                    "nobody is `you` here",
+                    span,
+                    "`your` belongs into a player's block: `together each player`, `in turn each player`",
+                    scope,
+                )
+            return scope.you
+        for candidate in reversed(scope.candidates):
+            if isinstance(candidate.type, PlayerT):
+                return candidate.expr
+        self.wrong(
+            "R302",
+            "`their` speaks of nobody here",
+            span,
+            "`their` belongs into a clause about players: `opponents who have their ...`",
+            scope,
+        )
+        return None
+
+    # ------------------------------------------------------------ names
+
+    def access(
+        self, name: str, keys: tuple[nodes.Expr, ...], owner: core.Expr | None, scope: Scope, span: Span, want: Type | None
+    ) -> core.Expr:
+        binding = scope.names.get(name)
+        if binding is not None:
+            return self._bound(name, binding, keys, owner, scope, span)
+        if owner is not None and not isinstance(plain(owner.type), PlayerT):
+            return self._field(name, keys, owner, scope, span)
+        if owner is None:
+            for candidate in reversed(scope.candidates):
+                if self.field_type(candidate.type, name) is not None:
+                    return self._field(name, keys, candidate.expr, scope, span)
+        symbol = self.names.symbols.get(name)
+        if symbol is not None and self._sees(name, scope):
+            self.names.used.add(id(symbol.node))
+            if symbol.sort == "place" and name in self.places:
+                ref = self._ref(self.places[name], keys, owner, scope, span)
+                return core.Const(0, type=ERROR, span=span) if ref is None else self.read(ref, span)
+            if symbol.sort == "table" and owner is None:
+                return self._table(name, keys, scope, span)
+            if symbol.sort == "option" and name in self.options and not keys and owner is None:
+                option = self.options[name]
+                return core.OptionValue(option, type=option.type, span=span)
+            if symbol.sort in ("place", "table", "option"):
+                return core.Const(0, type=ERROR, span=span)
+        if name in self.names.definitions and any(self.sees_definition(d, scope) for d in self.names.definitions[name]):
+            return self.call_value(name, "lookup" if keys else "plain", keys, (), owner, scope, span, want)
+        if not keys and owner is None:
+            special = self._special(name, scope, span, want)
+            if special is not None:
+                return special
+        if name == "owner" and owner is not None:
+            return core.OwnerOf(owner, type=PLAYER, span=span)
+        if name == "reversed" and len(keys) == 1 and owner is None:
+            base = self.group(keys[0], scope)
+            item = base.type.item if isinstance(base.type, SetT) else ERROR
+            return core.Reversed(base, type=SetT(item, True), span=span)
+        if name == "original" and scope.original is not None:
+            made: core.Expr = scope.original(scope)
+            return made
+        return self._unknown(name, scope, span, want)
+
+    def sees_definition(self, d: Definition, scope: Scope) -> bool:
+        return d.module.name in self.names.uses.get(scope.module.name, ())
+
+    def _special(self, name: str, scope: Scope, span: Span, want: Type | None) -> core.Expr | None:
+        match name:
+            case "players" | "player":
+                return core.Players(type=SetT(PLAYER), span=span)
+            case "opponents" | "opponent":
+                if scope.you is None:
+                    return self.wrong(
+                        "R302", "nobody is `you` here, so nobody has opponents", span, "`opponents` belongs into a player's block", scope
+                    )
+                if scope.nested:
+                    self.wrong("R301", "`opponents`: of whom?", span, "two players are in view: name the group before with `let`", scope)
+                return core.Others(scope.you, type=SetT(PLAYER, True), span=span)
+            case "you":
+                if scope.you is None:
+                    return self.wrong("R302", "nobody is `you` here", span, "`you` belongs into a player's block", scope)
+                return scope.you
+            case "it":
+                if scope.candidates:
+                    return scope.candidates[-1].expr
+                return self.wrong("R302", "`it` speaks of nothing here", span, "`it` belongs into a clause or a measure", scope)
+            case "none":
+                return core.Const(-1, type=NONE, span=span)
+        kind = self._member_kind(name, scope, want)
+        if kind is not None:
+            self._use(kind)
+            return core.Const(self.world.kinds[kind].members.index(name), type=KindT(kind), span=span)
+        for option in self.options.values():
+            if name in option.words and (want is None or plain(want) == option.type):
+                return core.Const(option.words.index(name), type=option.type, span=span)
+        if want is not None and isinstance(plain(want), KindT):
+            return None
+        loops = [x for x in self.names.label(name) if x.sort == "loop"]
+        if loops:
+            return core.Var(self.loop_count(name), type=NumberT(0, None), span=span)
+        return None
+
+    def loop_count(self, name: str) -> core.Variable:
+        return self.loop_counts.setdefault(name, core.Variable(name, NumberT(0, None)))
+
+    def _member_kind(self, name: str, scope: Scope, want: Type | None) -> str | None:
+        kinds = self.names.members.get(name, ())
+        wanted = plain(want) if want is not None else None
+        if isinstance(wanted, SetT):
+            wanted = plain(wanted.item)
+        if isinstance(wanted, KindT) and wanted.kind in kinds:
+            return wanted.kind
+        seen = []
+        for kind in kinds:
+            symbol = self.names.symbols.get(kind)
+            if symbol is None:
+                continue
+            of_library = symbol.module.header is not None and symbol.module.header.word == "library"
+            if (symbol.module is scope.module) or (not of_library and symbol.module.name in self.names.uses.get(scope.module.name, ())):
+                seen.append(kind)
+        return seen[0] if len(seen) == 1 else seen[0] if seen else None
+
+    def _unknown(self, name: str, scope: Scope, span: Span, want: Type | None) -> core.Expr:
+        if name in self.names.unread:
+            return core.Const(0, type=ERROR, span=span)
+        if name == "original":
+            return self.wrong("R120", "`original` stands in a `replace`", span, "it is what the variant replaces", scope)
+        elsewhere = [d.module.name for d in self.names.definitions.get(name, [])]
+        symbol = self.names.symbols.get(name)
+        if symbol is not None and not self._sees(name, scope):
+            elsewhere.append(symbol.module.name)
+        if elsewhere:
+            return self.wrong(
+                "R105",
+                f"`{name}` stands in `{elsewhere[0]}`, which this file does not use",
+                span,
+                f"add the line `use {elsewhere[0]}`",
+                scope,
+            )
+        wanted = plain(want) if want is not None else None
+        if isinstance(wanted, KindT):
+            members = self.world.kinds[wanted.kind].members
+            hint = near(name, members) or f"one of: {', '.join(members[:8])}"
+            return self.wrong("R104", f"`{name}` is no {wanted.kind}", span, hint, scope)
+        known = {*scope.names, *self.names.symbols, *self.names.definitions, *self.names.members, "players", "opponents", "you"}
+        for candidate in scope.candidates:
+            known.update(self.field_names(candidate.type))
+        return self.wrong("R103", f"unknown name `{name}`", span, near(name, known) or "declare it, or correct the spelling", scope)
+
+    def _bound(self, name: str, binding: Any, keys: tuple[nodes.Expr, ...], owner: core.Expr | None, scope: Scope, span: Span) -> core.Expr:
+        match binding:
+            case Bound() if isinstance(binding.expr.type, ErrorT):
+                return binding.expr
+            case Bound() if not keys and owner is None:
+                return binding.expr
+            case Measure() if not keys:
+                if owner is None and not scope.candidates:
+                    return self.wrong("R214", f"`{name}` is worked out for each: of whom?", span, f"say `{name} of ...`", scope)
+                return self.measure(binding, owner if owner is not None else scope.candidates[-1].expr, span)
+            case PlaceArg() if owner is None:
+                if binding.ref.place.keys and not binding.ref.keys:
+                    ref = self._ref(binding.ref.place, keys, binding.ref.owner, scope, span)
+                    return core.Const(0, type=ERROR, span=span) if ref is None else self.read(ref, span)
+                if not keys:
+                    return self.read(binding.ref, span)
+            case ViewArg() if not keys and owner is None:
+                return self.value(binding.expr, binding.scope)
+            case Family():
+                ref = self._family_ref(name, binding, keys, owner, scope, span)
+                return core.Const(0, type=ERROR, span=span) if ref is None else self.read(ref, span)
+        return self.wrong("R214", f"`{name}` takes no key and has no owner here", span, f"write `{name}` alone", scope)
+
+    def _family_ref(
+        self, name: str, family: Family, keys: tuple[nodes.Expr, ...], owner: core.Expr | None, scope: Scope, span: Span
+    ) -> core.PlaceRef | None:
+        if family.place.per_player:
+            if owner is None:
+                self.wrong("R214", f"`{name}`: of whom?", span, f"say `{name} of ...`", scope)
+                return None
+            return core.PlaceRef(family.place, owner, family.keys, span)
+        return self._ref(family.place, keys, None, scope, span)
+
+    def read(self, ref: core.PlaceRef, span: Span) -> core.Expr:
+        source = ref if ref.place.holds_pieces else None
+        return core.Read(ref, type=ref.place.type, span=span, source=source)
+
+    # ------------------------------------------------------------ places
+
+    def place_ref(self, e: nodes.Expr, scope: Scope, what: str = "a place") -> core.PlaceRef | None:
+        """The place that an expression names; what is no place is reported."""
+        name, owner = "", None
+        keys: tuple[nodes.Expr, ...] = ()
+        match e:
+            case nodes.Name():
+                name = e.name
+            case nodes.Lookup():
+                name, keys = e.name, e.keys
+            case nodes.Property():
+                name = e.target.name
+                keys = e.target.keys if isinstance(e.target, nodes.Lookup) else ()
+                owner = self.value(e.owner, scope)
+            case nodes.Yours():
+                name = e.target.name
+                keys = e.target.keys if isinstance(e.target, nodes.Lookup) else ()
+                owner = self.whose(e.whose, e.span, scope)
+                if owner is None:
+                    return None
+        binding = scope.names.get(name)
+        match binding:
+            case PlaceArg() if owner is None:
+                if binding.ref.place.keys and not binding.ref.keys:
+                    return self._ref(binding.ref.place, keys, binding.ref.owner, scope, e.span)
+                return binding.ref
+            case Family():
+                return self._family_ref(name, binding, keys, owner, scope, e.span)
+            case ViewArg():
+                return self.place_ref(binding.expr, binding.scope, what)
+            case Bound() if isinstance(binding.expr.type, ErrorT):
+                return None
+        if name in self.names.unread and name not in self.names.symbols:
+            return None
+        symbol = self.names.symbols.get(name)
+        if binding is None and symbol is not None and symbol.sort == "place" and self._sees(name, scope):
+            self.names.used.add(id(symbol.node))
+            if name not in self.places:
+                return None
+            return self._ref(self.places[name], keys, owner, scope, e.span)
+        if binding is None and symbol is None and name and name not in self.names.definitions:
+            known = [s.name for s in self.names.symbols.values() if s.sort == "place"] + list(scope.names)
+            self.wrong(
+                "R103", f"unknown place `{name}`", e.span, near(name, known) or "declare it: counter, status, zone, pile or slot", scope
+            )
+        else:
+            self.wrong("R215", f"`{e.span.text}` is not {what}", e.span, "name the place itself", scope)
+        return None
+
+    def _ref(
+        self, place: core.Place, keys: tuple[nodes.Expr, ...], owner: core.Expr | None, scope: Scope, span: Span
+    ) -> core.PlaceRef | None:
+        if len(keys) != len(place.keys):
+            wanted = f"{place.name}({', '.join(str(k).removeprefix('a ') for k in place.keys)})" if place.keys else place.name
+            self.wrong("R216", f"`{place.name}` has {len(place.keys)} keys, here are {len(keys)}", span, f"it is written `{wanted}`", scope)
+            return None
+        made = tuple(
+            self.want(self.value(k, scope, t), t, k.span, f"the key of `{place.name}`", scope)
+            for k, t in zip(keys, place.keys, strict=True)
+        )
+        if place.per_player:
+            if owner is None:
+                owner = self.implied_owner(place.name, span, scope)
+                if owner is None:
+                    return None
+            elif not isinstance(plain(owner.type), PlayerT | ErrorT):
+                self.wrong(
+                    "R210",
+                    f"the owner of `{place.name}` is a player, this is {owner.type}",
+                    span,
+                    f"say `{place.name} of ` a player",
+                    scope,
+                )
+                return None
+        elif owner is not None:
+            self.wrong(
+                "R214", f"`{place.name}` belongs to nobody", span, f"write `{place.name}` alone, or declare it under `each player`", scope
+            )
+            return None
+        return core.PlaceRef(place, None if owner is None else self.sure(owner), made, span)
+
+    def implied_owner(self, name: str, span: Span, scope: Scope) -> core.Expr | None:
+        """Whose is a bare name?  Where two players are in view the author must say it."""
+        candidate = next((c.expr for c in reversed(scope.candidates) if isinstance(c.type, PlayerT)), None)
+        if candidate is not None and scope.you is not None:
+            self.wrong("R301", f"`{name}` could be yours or theirs", span, f"say `your {name}` or `their {name}`", scope)
+            return candidate
+        if candidate is not None:
+            return candidate
+        if scope.you is None:
+            self.wrong(
+                "R302", f"`{name}` belongs to a player: whose?", span, f"say `{name} of ...`, or put it into a player's block", scope
+            )
+            return None
+        if scope.nested:
+            self.wrong(
+                "R301", f"`{name}` could belong to either of two players", span, f"say `your {name}`, or `{name} of ` the other one", scope
+            )
+        return scope.you
+
+    # ------------------------------------------------------------ fields and tables
+
+    def field_names(self, t: Type) -> list[str]:
+        t = plain(t)
+        if isinstance(t, KindT) and t.kind in self.world.kinds:
+            return list(self.world.kinds[t.kind].fields)
+        if isinstance(t, PieceT):
+            return [f for k in t.kinds if k in self.world.pieces for f in self.world.pieces[k].fields]
+        return []
+
+    def field_type(self, t: Type, name: str) -> core.Field | None:
+        t = plain(t)
+        if isinstance(t, KindT) and t.kind in self.world.kinds:
+            return self.world.kinds[t.kind].fields.get(name)
+        if isinstance(t, PieceT):
+            for kind in sorted(t.kinds):
+                if kind in self.world.pieces and name in self.world.pieces[kind].fields:
+                    return self.world.pieces[kind].fields[name]
+        return None
+
+    def _field(self, name: str, keys: tuple[nodes.Expr, ...], item: core.Expr, scope: Scope, span: Span) -> core.Expr:
+        if isinstance(item.type, ErrorT):
+            return core.Const(0, type=ERROR, span=span)
+        if name == "owner" and isinstance(plain(item.type), PieceT):
+            return core.OwnerOf(item, type=PLAYER, span=span)
+        if name == "position" and isinstance(plain(item.type), PieceT) and not keys:
+            if item.source is None or item.source.place.word != "pile":
+                return self.wrong("R213", "only in a pile a piece has a position", span, "1 is the top", scope)
+            return core.PositionOf(item, item.source, type=NUMBER, span=span)
+        found = self.field_type(item.type, name)
+        if found is None:
+            known = self.field_names(item.type)
+            hint = near(name, known) or (f"it has: {', '.join(known)}" if known else "only players, pieces and kinds have fields")
+            return self.wrong("R106", f"{item.type} has no `{name}`", span, hint, scope)
+        if len(keys) != len(found.keys):
+            return self.wrong(
+                "R216", f"`{name}` has {len(found.keys)} keys, here are {len(keys)}", span, "give one value for each key", scope
+            )
+        made = tuple(
+            self.want(self.value(k, scope, t), t, k.span, f"the key of `{name}`", scope) for k, t in zip(keys, found.keys, strict=True)
+        )
+        return core.FieldOf(name, made, item, type=found.type, span=span)
+
+    def _table(self, name: str, keys: tuple[nodes.Expr, ...], scope: Scope, span: Span) -> core.Expr:
+        table = self.world.tables.get(name)
+        if table is None:
+            return core.Const(0, type=ERROR, span=span)
+        if len(keys) != len(table.keys):
+            return self.wrong(
+                "R216", f"`{name}` has {len(table.keys)} keys, here are {len(keys)}", span, "give one value for each key", scope
+            )
+        made = tuple(
+            self.want(self.value(k, scope, t), t, k.span, f"the key of `{name}`", scope) for k, t in zip(keys, table.keys, strict=True)
+        )
+        return core.TableAt(table, made, type=table.type, span=span)
+
+    def fresh(self, name: str, span: Span, scope: Scope) -> None:
+        """No name covers another."""
+        clash = name in scope.names or (name in self.names.symbols and self._sees(name, scope))
+        clash = clash or any(self.sees_definition(d, scope) for d in self.names.definitions.get(name, []))
+        if clash:
+            symbol = self.names.symbols.get(name)
+            notes = [Note(name_span(symbol.node, name), "declared here")] if symbol is not None else []
+            notes += [Note(name_span(d.node, name), "defined here") for d in self.names.definitions.get(name, [])[:1]]
+            self.wrong("R107", f"`{name}` means something else already", span, "choose another name for it", scope, notes)
