@@ -6,7 +6,7 @@ from attrs import define, evolve, field
 
 from rulelang.core import nodes as core
 from rulelang.core.scope import Bound, PlaceArg, Scope
-from rulelang.core.threads import judge
+from rulelang.core.threads import judge, variables_in
 from rulelang.core.types import BOOL, ERROR, NUMBER, BoolT, ErrorT, KindT, MaybeT, NumberT, PieceT, PlayerT, SetT, Type, fits, plain
 from rulelang.core.values import Values
 from rulelang.diagnostics import near
@@ -687,10 +687,16 @@ class Flow(Values):
             made, inner = self._pick(p, inner)
             picks.append(made)
         hooks = self.names.hooks.get(id(c), Hooks()) if c.name else Hooks()
-        tests = [self.boolean(c.only_if, evolve(inner, names=scope.names) if c.picks else inner)] if c.only_if is not None else []
+        tests = [self.boolean(c.only_if, inner)] if c.only_if is not None else []
         for e, module in hooks.offers:
-            tests.append(self.boolean(e, evolve(scope, module=module, layer=module.name)))
-        guard = None if not tests else tests[0] if len(tests) == 1 else core.All(tuple(tests), type=BOOL)
+            tests.append(self.boolean(e, evolve(inner, module=module, layer=module.name)))
+        chosen = {p.var for p in picks}
+        about_picks = [t for t in tests if not variables_in(t).isdisjoint(chosen)]  # these sort out combinations of picks
+        if about_picks:
+            last_pick = picks[-1]
+            such = (*about_picks, *(() if last_pick.such_that is None else (last_pick.such_that,)))
+            picks[-1] = evolve(last_pick, such_that=_all(such))
+        guard = _all(tuple(t for t in tests if t not in about_picks))
         body: list[core.Statement] = []
         for hook in hooks.before:
             body.extend(self._hooked(hook, inner))
@@ -747,6 +753,10 @@ class Flow(Values):
                 )
         result = self.value(body[-1].value, after)
         return core.Compute(statements, result, type=result.type, span=body[0].span)
+
+
+def _all(tests: tuple[core.Expr, ...]) -> core.Expr | None:
+    return None if not tests else tests[0] if len(tests) == 1 else core.All(tests, type=BOOL)
 
 
 def _walk(body: Body) -> Iterable[core.Statement]:

@@ -168,6 +168,20 @@ def refs_in(e: object, seen: set[int] | None = None) -> Iterator[core.PlaceRef]:
                 yield from refs_in(getattr(e, f.name), seen)
 
 
+def variables_in(e: object) -> set[core.Variable]:
+    """Every variable that a value reads."""
+    if isinstance(e, core.Var):
+        return {e.var}
+    if isinstance(e, core.PlaceRef):
+        return variables_in((e.owner, *e.keys))
+    if isinstance(e, tuple):
+        return {v for x in e for v in variables_in(x)}
+    if has(type(e)) and isinstance(e, core.Value):
+        found = (getattr(e, f.name) for f in fields(type(e)) if f.name not in ("span", "source", "type", "var", "function"))
+        return {v for x in found for v in variables_in(x)}
+    return set()
+
+
 def _renamed(ref: core.PlaceRef, bound: dict[core.Variable, core.Var]) -> core.PlaceRef:
     def new(e: core.Expr) -> core.Expr:
         return bound.get(e.var, e) if isinstance(e, core.Var) else e
