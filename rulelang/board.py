@@ -300,6 +300,9 @@ class Screen:
             if line.startswith("-- "):
                 heading = line[3:]
                 continue
+            if line.startswith("== "):
+                kept.append((line[3:], "bold"))
+                continue
             if heading != shown and heading:
                 kept.append((heading, "dim"))
                 shown = heading

@@ -190,7 +190,7 @@ class Session:
         lines, told = self.match.events_for(seat), self._told.get(seat, ())
         same = next((n for n, (a, b) in enumerate(zip(lines, told, strict=False)) if a != b), min(len(lines), len(told)))
         heading = next((line for line in reversed(lines[:same]) if line.startswith("-- ")), "-- ")
-        return [heading, *lines[same:]] if any(not line.startswith("-- ") for line in lines[same:]) else []
+        return [heading, *lines[same:]] if any(not line.startswith(("-- ", "== ")) for line in lines[same:]) else []
 
     def show(self, seat: int, whole: bool = False) -> list[str]:
         """The table, what happened, and the question; gives the labels of the options."""

@@ -6,7 +6,7 @@ from attrs import define, evolve, field
 
 from rulelang.core import nodes as core
 from rulelang.core.scope import Bound, PlaceArg, Scope
-from rulelang.core.threads import judge, variables_in
+from rulelang.core.threads import judge, variables_in, walk
 from rulelang.core.types import BOOL, ERROR, NUMBER, BoolT, ErrorT, KindT, MaybeT, NumberT, PieceT, PlayerT, SetT, Type, fits, plain
 from rulelang.core.values import Values
 from rulelang.diagnostics import near
@@ -745,7 +745,7 @@ class Flow(Values):
         if not isinstance(body[-1], nodes.Give) or body[-1].when is not None:
             return self.wrong("R223", f"`{d.name}` gives nothing at its end", d.node.span, "end it with `give ...`", scope)
         statements, after = self._block(body[:-1], scope)
-        for s in _walk(statements):
+        for s in walk(statements):
             outside = isinstance(s, core.Change | core.SetTo) and s.place.place.visibility != "local"
             if outside or isinstance(s, core.MovePieces | core.MoveCount | core.Shuffle | core.BindRandom | core.Decide):
                 self.wrong(
@@ -757,20 +757,6 @@ class Flow(Values):
 
 def _all(tests: tuple[core.Expr, ...]) -> core.Expr | None:
     return None if not tests else tests[0] if len(tests) == 1 else core.All(tests, type=BOOL)
-
-
-def _walk(body: Body) -> Iterable[core.Statement]:
-    for s in body:
-        yield s
-        match s:
-            case core.Branch():
-                yield from _walk(s.then)
-                yield from _walk(s.otherwise)
-            case core.Block() | core.Loop() | core.ForEach() | core.Together():
-                yield from _walk(s.body)
-            case core.Decide():
-                for c in s.choices:
-                    yield from _walk(c.body)
 
 
 def _ends(body: Iterable[nodes.Statement], label: str) -> bool:

@@ -392,31 +392,13 @@ def _in_a_row(effects: tuple[Callable[[State], None], ...]) -> Callable[[State],
 
 
 def _do(effects: list[Callable[[State], None]], then: int) -> Step:
-    if len(effects) == 1:
-        only = effects[0]
+    effect = _in_a_row(tuple(effects))
 
-        def do_one(s: State) -> int:
-            only(s)
-            return then
-
-        return do_one
-    if len(effects) == 2:
-        first, second = effects
-
-        def do_two(s: State) -> int:
-            first(s)
-            second(s)
-            return then
-
-        return do_two
-    several = tuple(effects)
-
-    def do_all(s: State) -> int:
-        for f in several:
-            f(s)
+    def do(s: State) -> int:
+        effect(s)
         return then
 
-    return do_all
+    return do
 
 
 def _watched(watch: Callable[[State], None], then: int) -> Step:
