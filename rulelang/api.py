@@ -109,6 +109,8 @@ class Game:
         if seed is None:
             seed = Random().randrange(1 << 32)
         named = tuple(names) if names is not None else seat_names(count)
+        if len(named) != count or len(set(named)) != count:
+            raise UsageError(f"{len(named)} names for {count} players: one each, all different")
         return Match(self, count, settings, seed, chance, ask_forced, named)
 
 
@@ -317,7 +319,11 @@ class Match:
 
     def play_out(self, rng: Random | None = None, limit: int = MAX_CHOICES) -> "Match":
         """Uniformly random legal options to the end."""
-        self.machine.play_out(rng or Random(f"{self.seed}/play"), self.choices, limit)
+        try:
+            self.machine.play_out(rng or Random(f"{self.seed}/play"), self.choices, limit)
+        except RuleError:  # the choice that broke a rule was never made
+            self._replay(self.choices[:-1])
+            raise
         return self
 
     # ------------------------------------------------------------ the result

@@ -2,6 +2,7 @@
 
 import json
 from functools import lru_cache
+from pathlib import Path
 from random import Random
 from typing import Any
 
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 import rulelang
 from rulelang.api import Match
-from rulelang.errors import IllegalChoice
+from rulelang.errors import IllegalChoice, RuleError
 
 GAMES: list[tuple[str, tuple[str, ...]]] = [
     ("visby", ()),
@@ -207,3 +208,42 @@ def test_an_option_of_another_decision_is_refused() -> None:
         return
     with pytest.raises(IllegalChoice, match="not offered"):
         match.choose(asked.player, stale)
+
+
+BROKEN = """game broken "A pot that breaks", players 2..2
+
+counter pot: 0.., public, starts at 3
+each player
+    counter points: 0.., public, starts at 0
+
+repeat rounds, 5 times
+    in turn each player starting with (first player)
+        choose
+            take
+                lower pot by 1
+                raise points by 1
+            leave
+
+ranking by most points, ties shared
+"""
+
+
+def test_a_choice_that_breaks_a_rule_is_not_made(tmp_path: Path) -> None:
+    path = tmp_path / "broken.rule"
+    path.write_text(BROKEN)
+    match = rulelang.load(str(path)).start(players=2, seed=1)
+    for n in range(3):
+        match.choose(n % 2, 0)
+    before, text = match.state, match.to_text()
+    with pytest.raises(RuleError, match="below 0"):
+        match.choose(1, 0)
+    assert match.state == before and match.to_text() == text
+    match.choose(1, 1)
+    with pytest.raises(RuleError):
+        for seed in range(50):
+            match.copy().play_out(Random(seed))
+    broken = match.copy()
+    with pytest.raises(RuleError):
+        for seed in range(50):
+            broken.play_out(Random(seed))
+    assert rulelang.resume(broken.to_text()) == broken
