@@ -247,3 +247,42 @@ def test_a_choice_that_breaks_a_rule_is_not_made(tmp_path: Path) -> None:
         for seed in range(50):
             broken.play_out(Random(seed))
     assert rulelang.resume(broken.to_text()) == broken
+
+
+FORGETFUL = """game forgetful "What was chosen leaves no trace", players 2..2
+
+each player
+    counter points: 0.., public, starts at 0
+
+repeat rounds, 3 times
+    in turn each player starting with (first player)
+        choose any n in 1..5
+            let doubled = 2 * n
+            count_up doubled
+    secretly each player
+        choose any m in 1..5
+            raise points by m - m
+
+verb count_up n: number
+    counter so_far: 0.., starts at n
+    raise so_far by 1
+
+ranking by most points, ties shared
+"""
+
+
+def test_equal_tables_are_equal_states(tmp_path: Path) -> None:
+    """Two ways to the same table: picks and `let` values that are out of scope do not tell them apart."""
+    path = tmp_path / "forgetful.rule"
+    path.write_text(FORGETFUL)
+    game = rulelang.load(str(path))
+    ways = []
+    for offset in (0, 2):
+        match = game.start(players=2, seed=1)
+        states = []
+        while not match.is_over:
+            for d in match.decisions:
+                match.choose(d.player, offset)
+            states.append(match.state)
+        ways.append(states)
+    assert ways[0] == ways[1]

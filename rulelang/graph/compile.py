@@ -15,7 +15,7 @@ EFFECTS = (core.Change, core.SetTo, core.MovePieces, core.MoveCount, core.Bind, 
 class _Builder:
     made: dict[int, graph.AnyNode] = field(factory=dict)
     ends: dict[core.Target, int] = field(factory=dict)
-    live: tuple[core.Variable, ...] = ()
+    live: tuple[core.Variable | core.Place, ...] = ()
     last: int = 0
     inside: bool = False
 
@@ -35,6 +35,8 @@ class _Builder:
             scopes.append(self.live)
             if isinstance(s, core.Bind | core.BindRandom):
                 self.live = (*self.live, s.var)
+            elif isinstance(s, core.SetTo) and s.place.place.visibility == "local":
+                self.live = (*self.live, s.place.place)
         for s, live in zip(reversed(statements), reversed(scopes), strict=True):
             self.live = live
             then = self.statement(s, then)
@@ -76,11 +78,12 @@ class _Builder:
                 if not s.asks and not s.isolate:
                     return self.each(s.var, s.base, None, s.body, then, s.origin)
                 end = self.put(graph.ThreadEnd(self.new(), path=s.origin.label, origin=s.origin))
+                live = frozenset(self.live)
                 self.live = (*self.live, s.var)
                 outer, self.inside = self.inside, True
                 body = self.block(s.body, end)
                 self.inside = outer
-                return self.put(graph.Fork(self.new(), s, body, then, path=s.origin.label, origin=s.origin))
+                return self.put(graph.Fork(self.new(), s, body, live, then, path=s.origin.label, origin=s.origin))
             case core.Decide():
                 return self.ask(s, then)
             case core.End():

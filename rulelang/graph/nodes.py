@@ -88,7 +88,7 @@ class Ask(Node):
 
     decide: core.Decide
     bodies: tuple[int, ...]
-    live: frozenset[core.Variable]
+    live: frozenset[core.Variable | core.Place]  # what is in scope here
     next: int
 
 
@@ -98,6 +98,7 @@ class Fork(Node):
 
     together: core.Together
     body: int
+    live: frozenset[core.Variable | core.Place]  # what is in scope here
     next: int
 
 

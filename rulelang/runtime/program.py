@@ -413,6 +413,18 @@ def _jump(to: int) -> Step:
     return lambda s: to
 
 
+def _slots(layout: Layout) -> Iterable[tuple[core.Variable | core.Place, int]]:
+    """Every slot that belongs to a scope: variables, and places inside a body."""
+    yield from layout.variables.items()
+    for place, first in layout.slots.items():
+        if place.visibility == "local":
+            yield from ((place, first + i) for i in range(layout.sizes[place]))
+
+
+def _live(node: graph.Ask | graph.Fork | graph.Stop) -> frozenset[core.Variable | core.Place]:
+    return frozenset() if isinstance(node, graph.Stop) else node.live
+
+
 def _written(s: core.Statement) -> tuple[core.PlaceRef, ...]:
     match s:
         case core.Change() | core.SetTo() | core.Shuffle():
@@ -485,12 +497,11 @@ def make_program(
     steps = maker.steps(g)
     invariants = tuple((i, code.expr(i.test).fn) for i in game.invariants) if emit is not None else ()
     start = _start(game, layout, code)
+    counted = {layout.variables[c] for c in loop_counts}
     dead = {
-        n.id: tuple(at for var, at in layout.variables.items() if var not in n.live)
-        for n in g.nodes if isinstance(n, graph.Ask)
+        n.id: tuple(at for thing, at in _slots(layout) if thing not in _live(n) and at not in counted)
+        for n in g.nodes if isinstance(n, graph.Ask | graph.Fork | graph.Stop)
     }  # fmt: skip
-    counts = set(loop_counts)
-    dead = {k: tuple(at for at in v if at not in {layout.variables[c] for c in counts}) for k, v in dead.items()}
     ends = frozenset(n.id for n in g.nodes if isinstance(n, graph.ThreadEnd))
     boundaries = frozenset(n.id for n in g.nodes if isinstance(n, graph.StepEnd)) if emit is not None else frozenset()
     chance_in_threads = any(
