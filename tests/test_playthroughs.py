@@ -1,5 +1,6 @@
 """A readable golden playthrough of every game for every player count, and of every variant: one file each."""
 
+from itertools import combinations
 from pathlib import Path
 from random import Random
 
@@ -18,13 +19,14 @@ def variants(game: str) -> list[str]:
 
 
 def cases() -> list[tuple[str, str, int]]:
+    """The game alone for every player count, every combination of its variants for one."""
     found = []
     for game in pipeline.games():
         counts = rulelang.load(game).players
         found.extend((game, "", n) for n in counts)
-        found.extend((game, v, counts[-1] - 1 if len(counts) > 2 else counts[0]) for v in variants(game))
-        if len(variants(game)) > 1:
-            found.append((game, ",".join(variants(game)), counts[0]))
+        own = variants(game)
+        for size in range(1, len(own) + 1):
+            found.extend((game, ",".join(layers), counts[size % len(counts)]) for layers in combinations(own, size))
     return found
 
 
