@@ -108,7 +108,33 @@ class Words:
             if p.prep is not None:
                 parts.append(p.prep)
             parts.append(self.text(value, p.var.type))
-        return " ".join(parts)
+        shown = self.printed_there(choice, picks)
+        return " ".join(parts) + (f": {shown}" if shown else "")
+
+    def printed_there(self, choice: core.Choice, picks: tuple[int, ...]) -> str:
+        """A card and one of its halves, chosen together: what is printed on that half."""
+        keys = {p.var.type: v for p, v in zip(choice.picks, picks, strict=True) if isinstance(p.var.type, KindT)}
+        found: list[str] = []
+        for p, value in zip(choice.picks, picks, strict=True):
+            if isinstance(p.var.type, PieceT):
+                cls = self.layout.universe(p.var.type).classes[value]
+                for f in self.layout.game.pieces[cls.kind].fields.values():
+                    if f.keys and f.keys[0] in keys:
+                        width = len(f.values[cls.row]) // self.layout.key_size(f.keys[0])
+                        at = keys[f.keys[0]] * width
+                        found.extend(self._cell_words(f, f.values[cls.row][at : at + width]))
+        return ", ".join(found)
+
+    def _cell_words(self, f: core.Field, values: tuple[int, ...]) -> list[str]:
+        """`2 red` for a number of something, `coin red` for anything else; what is not there is left out."""
+        found = []
+        for n, value in enumerate(values):
+            if value < 0 or (value == 0 and isinstance(f.type, NumberT | BoolT)):
+                continue
+            of = self.text(n, f.keys[1]) if len(f.keys) > 1 else ""
+            counts = isinstance(f.type, NumberT) and of
+            found.append(f"{value} {of}" if counts else f"{readable(f.name)} {self.text(value, f.type)}")
+        return found
 
     def value(self, choice: core.Choice, picks: tuple[int, ...]) -> tuple[Any, ...]:
         return (choice.name, *(self.data(v, p.var.type) for p, v in zip(choice.picks, picks, strict=True)))
