@@ -173,12 +173,10 @@ class _Dice:
     seed: int | str
     script: ChanceScript | None
     words: Words | None = None
-    thread: int | None = None
-    entry: int = 0
     outcomes: dict[tuple[Any, ...], tuple[int, ...]] = field(factory=dict)
 
     def __call__(self, s: State, name: str, items: tuple[int, ...], t: Type, whole: bool) -> tuple[int, ...]:
-        place = s[CHANCE] if self.thread is None else (self.thread, self.entry, s[CHANCE])
+        place = s[CHANCE]
         if self.script is None:
             rng = Random(f"{self.seed}/{place}")
             if whole:
@@ -247,13 +245,9 @@ class Match:
 
     def _fresh(self) -> Machine:
         assert self._program is not None
-        at_thread = self._at_thread if self._program.chance_in_threads else None
-        machine = Machine(self._program, self._program.start[:], self.ask_forced, at_thread=at_thread)
+        machine = Machine(self._program, self._program.start[:], self.ask_forced)
         machine.begin()
         return machine
-
-    def _at_thread(self, who: int | None) -> None:
-        self._dice.thread = who
 
     @property
     def machine(self) -> Machine:
@@ -309,7 +303,6 @@ class Match:
         if not 0 <= k < pending.count:
             raise IllegalChoice(f"`{pending.ask.decide.name}` has options 0 to {pending.count - 1}, not {k}")
         before = machine.copy()
-        self._dice.entry = machine.s[CHANCE]
         try:
             machine.choose(pending, k)
         except RuleError:
@@ -449,7 +442,6 @@ class Match:
         trace = self._traced
         while trace.followed < len(self.choices):
             player, k = self.choices[trace.followed]
-            self._dice.entry = trace.machine.s[CHANCE]
             pending = next(p for p in trace.machine.pending if p.player == player)
             trace.machine.choose(pending, k)
             trace.followed += 1
@@ -466,7 +458,7 @@ class Match:
             holder[0].events.append(event)
 
         program = self.game.program(self.players, self.settings, self._dice, emit)
-        machine = Machine(program, program.start[:], self.ask_forced, at_thread=self._at_thread)
+        machine = Machine(program, program.start[:], self.ask_forced)
         holder.append(machine)
         knowledge = [Knowledge(program.layout, seat) for seat in range(self.players)]
         for k in knowledge:
@@ -565,6 +557,9 @@ class Match:
             shown["count"] = knowledge.lying[slot].size
         if loose:
             shown["known"] = [self._words.data(c, item) for c in loose]
+        if not place.counted:  # how many lie below is not known
+            while order and order[-1] is None:
+                order = order[:-1]
         if any(c is not None for c in order):
             shown["order"] = [None if c is None else self._words.data(c, item) for c in order]
         return shown or UNSEEN

@@ -5,7 +5,6 @@ from typing import Any
 
 from rulelang.api import MAX_CHOICES, ChanceScript, Game, Match, load, seat_names
 from rulelang.errors import MatchFileError, UsageError
-from rulelang.graph.layout import CHANCE
 from rulelang.runtime.settings import option_word
 
 SCRIPTED = "scripted"
@@ -33,7 +32,6 @@ def to_text(match: Match) -> str:
         pending = next(p for p in shadow.machine.pending if p.player == player)
         option = shadow._option(pending, k)
         lines.append(f"{player} {option.decision}: {option.label} #{k}")
-        shadow._dice.entry = shadow.machine.s[CHANCE]
         shadow.machine.choose(pending, k)
     lines.append(f"end {len(match.choices)}")
     return "\n".join(lines) + "\n"

@@ -1,8 +1,9 @@
 """`together`: what each thread writes and reads, whether the threads can be merged, and whether one could see another.
 
-A thread may write what is its own (keyed by the loop's element) as it likes.  On what is shared it may only add:
-raise and lower a counter that does not stop, and move pieces into a zone.  Everything else would make the result
-depend on the order of the threads, and is an error: say `in turn`."""
+A thread may write what is its own (keyed by the loop's element) as it likes, if no other thread writes it too.  On what
+is shared it may only add: raise and lower a counter that does not stop, and move pieces into a zone; and it may take
+from a zone of its own while others add to it.  Everything else would make the result depend on the order of the
+threads, and is an error: say `in turn`."""
 
 from collections.abc import Iterator
 
@@ -15,33 +16,26 @@ from rulelang.diagnostics import Problems
 @frozen(eq=False)
 class Write:
     ref: core.PlaceRef
-    adds: bool
+    sort: str  # add: commutes with any other; take: of what one has oneself; set: with nothing
     action: core.Action
 
 
 def judge(t: core.Together, problems: Problems, heading: str) -> core.Together:
     """Marks a `together` with what the later stages must know, and reports effects that overlap."""
-    writes = list(_writes(t.body))
-    own = {t.var}
+    writes = [w for w in _writes(t.body) if not (w.ref.place.visibility == "local" and _declared_inside(w.ref.place, t.body))]
+    own = _own_positions(writes, t.var)
+    settled = {w.ref.place for w in writes if w.sort == "set"}
+    taken = _own_positions([w for w in writes if w.sort == "take"], t.var)
     for w in writes:
-        if w.ref.place.visibility == "local" and _declared_inside(w.ref.place, t.body):
-            continue
-        if not _is_own(w.ref, own) and not w.adds:
-            what = {"counter": "counter", "status": "status"}.get(w.ref.place.word, w.ref.place.word)
+        alone = own[w.ref.place] if w.ref.place in settled else taken.get(w.ref.place, {-1})
+        if w.sort != "add" and not alone:
             problems.add(
-                "R330", f"all players at once would change the {what} `{w.ref.place.name}`, and the order would matter",
+                "R330", f"all players at once would change the {w.ref.place.word} `{w.ref.place.name}`, and the order would matter",
                 w.action.origin.span, "say `in turn` and in what order, or let each change only what is their own",
                 heading=heading,
             )  # fmt: skip
-    written = {w.ref.place for w in writes}
-    reads = list(_reads(t.body))
-    isolate = any(
-        r.place in written and not _is_own(r, own) and not (r.place.visibility == "local" and _declared_inside(r.place, t.body))
-        for r in reads
-    )
-    isolate = isolate or any(
-        r.place in {w.ref.place for w in writes if not _is_own(w.ref, own)} for r in reads if r.place.visibility != "local"
-    )
+    reads = [r for r in _reads(t.body) if r.place in own]
+    isolate = any(not (own[r.place] & _positions(r, t.var)) for r in reads)
     asks = any(isinstance(s, core.Decide) for s in walk(t.body))
     nested = any(isinstance(s, core.Together) and s.asks for s in walk(t.body))
     for s in () if nested else walk(t.body):
@@ -59,9 +53,19 @@ def judge(t: core.Together, problems: Problems, heading: str) -> core.Together:
     return evolve(t, asks=asks, isolate=isolate)
 
 
-def _is_own(ref: core.PlaceRef, own: set[core.Variable]) -> bool:
-    keys = (*ref.keys, *(() if ref.owner is None else (ref.owner,)))
-    return any(isinstance(k, core.Var) and k.var in own for k in keys)
+def _own_positions(writes: list[Write], var: core.Variable) -> dict[core.Place, set[int]]:
+    """For each place that is written: at which key (-1 is the owner) all writes name the thread's own element.
+    Nothing: threads may meet there."""
+    own: dict[core.Place, set[int]] = {}
+    for w in writes:
+        here = _positions(w.ref, var)
+        own[w.ref.place] = own[w.ref.place] & here if w.ref.place in own else here
+    return own
+
+
+def _positions(ref: core.PlaceRef, var: core.Variable) -> set[int]:
+    keys = ((-1, ref.owner), *enumerate(ref.keys))
+    return {at for at, k in keys if isinstance(k, core.Var) and k.var is var}
 
 
 def _declared_inside(place: core.Place, body: tuple[core.Statement, ...]) -> bool:
@@ -88,12 +92,12 @@ def _writes(body: tuple[core.Statement, ...]) -> Iterator[Write]:
     for s in walk(body):
         match s:
             case core.Change():
-                yield Write(s.place, not (s.place.place.stops_low or s.place.place.stops_high), s)
+                yield Write(s.place, "set" if s.place.place.stops_low or s.place.place.stops_high else "add", s)
             case core.SetTo() | core.Shuffle():
-                yield Write(s.place, False, s)
+                yield Write(s.place, "set", s)
             case core.MovePieces() | core.MoveCount():
-                yield Write(s.source, False, s)
-                yield Write(s.goal, s.goal.place.word == "zone", s)
+                yield Write(s.source, "take" if s.source.place.word == "zone" else "set", s)
+                yield Write(s.goal, "add" if s.goal.place.word == "zone" else "set", s)
             case _:
                 pass
 

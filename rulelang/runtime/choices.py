@@ -5,9 +5,10 @@ from functools import lru_cache
 from itertools import combinations, permutations
 from math import comb
 
-from attrs import define
+from attrs import define, field
 
 from rulelang.core import nodes as core
+from rulelang.core.threads import refs_in, variables_in
 from rulelang.core.types import PieceT, SetT, plain
 from rulelang.graph.layout import error_at
 from rulelang.runtime.effects import Effects
@@ -152,6 +153,8 @@ class AskCode:
 
 @define(eq=False)
 class Choices(Effects):
+    origins: dict[core.Variable, tuple[core.Expr, ...]] = field(factory=dict)  # what each variable was made from
+
     def ask(self, d: core.Decide, bodies: tuple[int, ...]) -> AskCode:
         player = self.expr(d.player).fn
         return AskCode(d, player, tuple(self.choice(c) for c in d.choices), bodies, self._silent(d))
@@ -181,6 +184,8 @@ class Choices(Effects):
         universe = self.layout.universe(p.base.type) if whole else None
         ordered, span = p.ordered, p.span
 
+        known: dict[tuple[Items, int, int], Sequence[int]] = {}
+
         def keep(group: tuple[int, ...]) -> int:
             if ordered:
                 return pack_seq(group)
@@ -193,7 +198,12 @@ class Choices(Effects):
             found = groups(have, least, most)
             if ordered:
                 return [keep(g) for group in found for g in sorted(set(permutations(group)))]
-            return _kept(found, keep, universe, have)
+            made = known.get((have, least, most))
+            if made is None:
+                if len(known) > 1024:
+                    known.clear()
+                made = known[have, least, most] = tuple(keep(group) for group in found)
+            return made
 
         listed = every if p.such_that is None else self._such_that(p, slot, every, lambda x: x)
         if p.such_that is not None or ordered:
@@ -271,34 +281,29 @@ class Choices(Effects):
 
     def _silent(self, d: core.Decide) -> bool:
         """Does everybody know how many options there are?  Then a forced choice may go unasked."""
-        from rulelang.core.threads import refs_in
-
         for c in d.choices:
-            if c.only_if is not None and any(_secret(r) for r in refs_in(c.only_if)):
+            if c.only_if is not None and self._tells(c.only_if):
                 return False
             for p in c.picks:
-                base = p.base
-                if isinstance(base, core.Read) and base.place.place.counted and p.such_that is None:
-                    universe = self.layout.universe(base.type)
-                    if all(cls.count == 1 for cls in universe.classes):
-                        continue  # all pieces differ: the number of options follows from the size, which is public
-                if any(_secret(r) for e in (base, p.count, p.such_that) if e is not None for r in refs_in(e)):
+                if (p.count is not None and self._tells(p.count)) or (p.such_that is not None and self._tells(p.such_that)):
+                    return False
+                if not self._size_is_public(p.base) and self._tells(p.base):
                     return False
         return True
+
+    def _size_is_public(self, base: core.Expr) -> bool:
+        """All pieces differ, and their number is public: so is the number of options."""
+        if not (isinstance(base, core.Read) and base.place.place.counted):
+            return False
+        return all(cls.count == 1 for cls in self.layout.universe(base.type).classes)
+
+    def _tells(self, e: core.Expr, seen: frozenset[core.Variable] = frozenset()) -> bool:
+        """Does this value depend on what not everybody sees, also through a `let`, a loop or an earlier pick?"""
+        if any(_secret(r) for r in refs_in(e)):
+            return True
+        made_from = [(x, var) for var in variables_in(e) - seen for x in self.origins.get(var, ())]
+        return any(self._tells(x, seen | {var}) for x, var in made_from)
 
 
 def _secret(ref: core.PlaceRef) -> bool:
     return ref.place.visibility in ("private", "hidden")
-
-
-_KEPT: dict[object, Sequence[int]] = {}
-
-
-def _kept(found: tuple[tuple[int, ...], ...], keep: Callable[[tuple[int, ...]], int], universe: object, have: Items) -> Sequence[int]:
-    key = (id(universe), have, id(found))
-    made = _KEPT.get(key)
-    if made is None:
-        if len(_KEPT) > 4096:
-            _KEPT.clear()
-        made = _KEPT[key] = tuple(keep(group) for group in found)
-    return made

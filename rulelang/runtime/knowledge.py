@@ -70,6 +70,10 @@ class Knowledge:
         seen = self.sees(e.source, e.source_slot) or self.sees(e.goal, e.goal_slot)
         source, goal = self.lying[e.source_slot], self.lying[e.goal_slot]
         moved: list[int | None] = list(e.pieces) if seen else [None] * len(e.pieces)
+        if not seen:
+            for place, slot in ((e.source, e.source_slot), (e.goal, e.goal_slot)):
+                if not place.counted and not self.sees(place, slot):
+                    self._lose_count(self.lying[slot], slot == e.source_slot)
         everything = len(e.pieces) == source.size and (e.source.counted or self.sees(e.source, e.source_slot))
         if e.source.word == "pile":
             for n, at in enumerate(e.taken):
@@ -98,6 +102,16 @@ class Knowledge:
             for m in moved:
                 if m is not None:
                     goal.loose[m] = goal.loose.get(m, 0) + 1
+
+    @staticmethod
+    def _lose_count(here: Lying, leaving: bool) -> None:
+        """Something moved unseen where nobody counts: how many, and what lies where, is no longer known."""
+        for c in here.order:
+            if c is not None:
+                here.loose[c] = here.loose.get(c, 0) + 1
+        here.order = [None] * len(here.order)
+        if leaving:
+            here.loose = {}
 
     @staticmethod
     def _forget(here: Lying, c: int, n: int) -> None:

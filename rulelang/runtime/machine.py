@@ -4,7 +4,6 @@ A thread of `together` sees the state at the entry and its own effects.  The mai
 until all threads are done; then what they did is added up.  So nothing that a seat sees or is offered can depend on
 a choice that is not yet revealed."""
 
-from collections.abc import Callable
 from random import Random
 
 from attrs import define, field
@@ -65,7 +64,6 @@ class Machine:
     over: bool = False
     events: list[AnyEvent] = field(factory=list)
     pending: list[Pending] = field(factory=list)
-    at_thread: Callable[[int | None], None] | None = None  # tells chance and the log which thread runs
 
     # ------------------------------------------------------------ moving on
 
@@ -113,7 +111,7 @@ class Machine:
         for x in who:
             row = s[:]
             row[code.var] = x
-            row[CHANCE] = 0
+            row[CHANCE] = own_chance(s, x)
             threads.append(Thread(x, row, False))
         self.fork = Fork(code, threads)
         for thread in threads:
@@ -121,18 +119,11 @@ class Machine:
         self._list_pending()
 
     def _advance_thread(self, thread: Thread, pc: int) -> None:
-        if self.at_thread is None and self.program.values.emit is None:
-            self._walk_thread(thread, pc)
-            return
         outer, self.events = self.events, thread.events
-        if self.at_thread is not None:
-            self.at_thread(thread.who)
         try:
             self._walk_thread(thread, pc)
         finally:
             self.events = outer
-            if self.at_thread is not None:
-                self.at_thread(None)
 
     def _walk_thread(self, thread: Thread, pc: int) -> None:
         program, s = self.program, thread.s
@@ -163,10 +154,12 @@ class Machine:
         for x in code.who(s):
             row = s[:]
             row[code.var] = x
+            row[CHANCE] = own_chance(s, x)
             pc = code.fork.body
             while (at := self.program.run(row, pc)) not in self.program.ends:
                 pc = self._run_inner(self.program.forks[at], row)
             rows.append(row)
+        s[CHANCE] += any(row[CHANCE] != own_chance(s, row[code.var]) for row in rows)
         _merge(code, s, rows)
         return code.fork.next
 
@@ -177,10 +170,8 @@ class Machine:
     def _join(self) -> int:
         assert self.fork is not None
         fork, s = self.fork, self.s
-        chance = max((t.s[CHANCE] for t in fork.threads), default=0)
+        s[CHANCE] += any(t.s[CHANCE] != own_chance(s, t.who) for t in fork.threads)
         _merge(fork.code, s, [t.s for t in fork.threads])
-        if chance:
-            s[CHANCE] += 1
         for t in fork.threads:
             self.events.extend(t.events)
         self.fork = None
@@ -227,7 +218,7 @@ class Machine:
     # ------------------------------------------------------------ state
 
     def copy(self) -> "Machine":
-        made = Machine(self.program, self.s[:], self.ask_forced, self.silence, None, self.over, at_thread=self.at_thread)
+        made = Machine(self.program, self.s[:], self.ask_forced, self.silence, None, self.over)
         if self.fork is not None:
             made.fork = Fork(self.fork.code, [t.copy() for t in self.fork.threads])
             made._list_pending()
@@ -242,6 +233,11 @@ class Machine:
             for t in self.fork.threads:
                 found += (len(t.answers), *t.answers)
         return found
+
+
+def own_chance(s: State, who: int) -> int:
+    """Where a thread's chance begins: a place in the sequence that no other thread or fork ever comes to."""
+    return (s[CHANCE] << 12 | (who + 1)) << 20
 
 
 def _merge(code: ForkCode, s: State, rows: list[State]) -> None:

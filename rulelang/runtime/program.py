@@ -50,7 +50,6 @@ class Program:
     values: Choices
     boundaries: frozenset[int] = frozenset()
     invariants: tuple[tuple[core.Invariant, Fn], ...] = ()
-    chance_in_threads: bool = False
 
     def run(self, s: State, pc: int) -> int:
         """Walks the graph until somebody is asked, threads begin or end, or the match is over."""
@@ -292,7 +291,7 @@ class _Maker:
         who = self.code.seq(node.together.base)
         var = self.code.variable(node.together.var)
         limits: list[tuple[int, int, int, str]] = []
-        for place in self.layout.game.places.values():
+        for place in self.layout.slots:
             if place.word == "counter" and self.layout.slots[place] in added and not (place.stops_low or place.stops_high):
                 low, high = self.code.limits(place)
                 first = self.layout.slots[place]
@@ -466,6 +465,29 @@ def _variables(g: graph.PhaseGraph) -> Iterable[core.Variable]:
                 pass
 
 
+def _origins(g: graph.PhaseGraph) -> dict[core.Variable, tuple[core.Expr, ...]]:
+    """What the value of each variable was worked out from."""
+    found: dict[core.Variable, tuple[core.Expr, ...]] = {}
+    for node in g.nodes:
+        match node:
+            case graph.Do():
+                found.update({a.var: (a.value,) for a in node.actions if isinstance(a, core.Bind)})
+            case graph.Chance(action=core.BindRandom() as a):
+                found[a.var] = (a.base,)
+            case graph.EachStart():
+                found[node.queue] = (node.base,)
+            case graph.EachHead():
+                found[node.var] = found.get(node.queue, ())
+            case graph.Fork():
+                found[node.together.var] = (node.together.base,)
+            case graph.Ask():
+                for c in node.decide.choices:
+                    found.update({p.var: (p.base,) for p in c.picks})
+            case _:
+                pass
+    return found
+
+
 def _local_places(body: Iterable[core.Statement]) -> Iterable[core.Place]:
     for s in walk(tuple(body)):
         if isinstance(s, core.SetTo) and s.place.place.visibility == "local":
@@ -490,7 +512,7 @@ def make_program(
         layout.variables[var] = layout.size
         layout.size += 1
     persistent = layout.size
-    code = Choices(layout, emit=emit)
+    code = Choices(layout, emit=emit, origins=_origins(g))
     code.scratch_base = persistent
     code.run_pure = lambda pure: _pure(game, layout, code, pure)
     maker = _Maker(layout, code, chance, emit, watch)
@@ -504,14 +526,7 @@ def make_program(
     }  # fmt: skip
     ends = frozenset(n.id for n in g.nodes if isinstance(n, graph.ThreadEnd))
     boundaries = frozenset(n.id for n in g.nodes if isinstance(n, graph.StepEnd)) if emit is not None else frozenset()
-    chance_in_threads = any(
-        isinstance(s, core.Shuffle | core.BindRandom)
-        for n in g.nodes if isinstance(n, graph.Fork)
-        for s in walk(n.together.body)
-    )  # fmt: skip
-    return Program(
-        layout, g, steps, maker.asks, maker.forks, ends, start, persistent, dead, code, boundaries, invariants, chance_in_threads
-    )
+    return Program(layout, g, steps, maker.asks, maker.forks, ends, start, persistent, dead, code, boundaries, invariants)
 
 
 def _pure(game: core.Game, layout: Layout, code: Choices, body: tuple[core.Statement, ...]) -> Callable[[State], None]:
