@@ -5,7 +5,9 @@
 Each stage takes the value of the one before and a list of problems.  A stage reports all that it can; between
 stages the pipeline stops if there are errors.  Only this file and the command line read files."""
 
-from collections.abc import Iterable
+import gc
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from attrs import define, field
@@ -175,8 +177,25 @@ def load(game: str, with_: Iterable[str] = (), problems: Problems | None = None)
     return load_file(find(game), with_, problems)
 
 
+@contextmanager
+def uncollected() -> Iterator[None]:
+    """Trees are built here and nothing is thrown away: looking for garbage would cost a fifth of the time."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()
+
+
 def load_file(path: Path, with_: Iterable[str], problems: Problems, source: SourceFile | None = None) -> Loaded:
     """The same for one file, or for text that is to be read as if it stood there."""
+    with uncollected():
+        return _load_file(path, with_, problems, source)
+
+
+def _load_file(path: Path, with_: Iterable[str], problems: Problems, source: SourceFile | None) -> Loaded:
     loaded = Loaded(problems, folder=path.parent)
     main = loaded.parse(source or read(path))
     layers: list[tuple[nodes.Module, Path]] = []

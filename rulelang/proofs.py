@@ -2,11 +2,12 @@
 begun; steps that none of them reaches are reported."""
 
 from rulelang.core import nodes as core
+from rulelang.core.flow import Flow
 from rulelang.core.types import Type
 from rulelang.diagnostics import Note
 from rulelang.errors import RuleError
 from rulelang.graph import nodes as graph
-from rulelang.pipeline import Loaded
+from rulelang.pipeline import Loaded, uncollected
 from rulelang.runtime.machine import Machine
 from rulelang.runtime.program import Program, make_program
 from rulelang.runtime.settings import combinations, option_word
@@ -21,6 +22,14 @@ def check_counts(loaded: Loaded) -> None:
         return
     reached: set[core.Origin] = set()
     steps: dict[core.Origin, str] = {}
+    with uncollected():
+        _begin_all(loaded, game, flow, reached, steps)
+    for origin, path in steps.items():
+        if origin not in reached:
+            loaded.problems.add("R341", f"`{path}` never happens", _first_line(origin.span), "no player count and no option leads here")
+
+
+def _begin_all(loaded: Loaded, game: core.Game, flow: Flow, reached: set[core.Origin], steps: dict[core.Origin, str]) -> None:
     for players in game.players:
         for settings in combinations(game, players):
             try:
@@ -29,9 +38,6 @@ def check_counts(loaded: Loaded) -> None:
                 Machine(program, program.start[:]).begin()
             except RuleError as err:
                 _report(loaded, players, settings, err)
-    for origin, path in steps.items():
-        if origin not in reached:
-            loaded.problems.add("R341", f"`{path}` never happens", _first_line(origin.span), "no player count and no option leads here")
 
 
 def _first(s: State, name: str, items: tuple[int, ...], t: Type, whole: bool) -> tuple[int, ...]:
