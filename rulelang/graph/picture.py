@@ -144,7 +144,9 @@ def _label(node: graph.AnyNode, headings: dict[str, str]) -> str:
         case graph.EachHead():
             name = f"in turn each {_words(node.var.name)}".replace("each you", "each player")
         case graph.Fork():
-            name = f"together each {_words(node.together.var.name)}".replace("each you", "each player")
+            name = f"{'secretly' if node.together.asks else 'together'} each {_words(node.together.var.name)}".replace(
+                "each you", "each player"
+            )
         case graph.Ask():
             name = f"choose: {_words(node.decide.name)}"
         case _:
