@@ -21,7 +21,7 @@ from rulelang.pipeline import Loaded
 from rulelang.runtime.machine import Machine, Pending
 from rulelang.runtime.program import Program, make_program
 from rulelang.runtime.settings import option_value, refused
-from rulelang.runtime.values import State, members, rep, unpack_seq
+from rulelang.runtime.values import State, members, rep
 from rulelang.runtime.words import Words
 from rulelang.source import Span
 from rulelang.surface import nodes
@@ -722,6 +722,3 @@ class _Run:
         wanted = {str(v.cells[0]) for v in line.values}
         if winners != wanted:
             raise Failed("R400", f"the winners are {', '.join(sorted(winners))}", line.span, f"expected {', '.join(sorted(wanted))}")
-
-
-__all__ = ["ClaimResult", "run_claims", "unpack_seq"]

@@ -3,7 +3,7 @@
 from rulelang.core import nodes as core
 from rulelang.core.flow import Flow
 from rulelang.core.scope import Scope
-from rulelang.core.types import BOOL, ERROR, PLAYER, BoolT, KindT, NumberT, PlayerT, Type
+from rulelang.core.types import PLAYER, BoolT, KindT, NumberT, PlayerT, Type
 from rulelang.core.world import World
 from rulelang.diagnostics import Note, Problems
 from rulelang.names.collect import name_span
@@ -216,6 +216,3 @@ def _unused(names: Names, problems: Problems) -> None:
                     "use it in a rule, or leave it out",
                     is_error=False,
                 )
-
-
-__all__ = ["BOOL", "ERROR", "check"]

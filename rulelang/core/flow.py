@@ -11,7 +11,6 @@ from rulelang.core.types import BOOL, ERROR, NUMBER, BoolT, ErrorT, KindT, Maybe
 from rulelang.core.values import Values
 from rulelang.diagnostics import near
 from rulelang.names.table import Definition, Hooked, Hooks
-from rulelang.source import Span
 from rulelang.surface import nodes
 
 Body = tuple[core.Statement, ...]
@@ -22,7 +21,6 @@ class Flow(Values):
     """Elaborates statements.  A block is worked through line by line, each `let` adding to the scope of the next."""
 
     counts: range = field(default=range(2, 7))
-    _local: int = 0
 
     @property
     def players(self) -> range:
@@ -555,7 +553,7 @@ class Flow(Values):
 
     # ------------------------------------------------------------ loops over things
 
-    def _element(self, those: nodes.Those, scope: Scope, body: bool) -> tuple[core.Expr, core.Variable, Scope]:
+    def _element(self, those: nodes.Those, scope: Scope) -> tuple[core.Expr, core.Variable, Scope]:
         base = self.those(those, scope)
         item = base.type.item if isinstance(base.type, SetT) else ERROR
         name = those.var if those.var != "player" else None
@@ -583,7 +581,7 @@ class Flow(Values):
         return base, var, inner
 
     def _together(self, s: nodes.Together, scope: Scope) -> list[core.Statement]:
-        base, var, inner = self._element(s.those, scope, True)
+        base, var, inner = self._element(s.those, scope)
         inner = evolve(inner, targets={}, outer_targets=inner.outer_targets | frozenset(inner.targets), mark=s.mark or inner.mark)
         body = self.block(s.body, inner)
         made = judge(core.Together(var, base, body, False, False, origin=scope.origin(s)), self.problems, scope.heading)
@@ -600,7 +598,7 @@ class Flow(Values):
         return [made]
 
     def _in_turn(self, s: nodes.InTurn, scope: Scope) -> list[core.Statement]:
-        base, var, inner = self._element(s.those, scope, True)
+        base, var, inner = self._element(s.those, scope)
         order = None
         if s.order is not None:
             about = core.Variable("it", var.type)
@@ -778,6 +776,3 @@ def _ends(body: Iterable[nodes.Statement], label: str) -> bool:
             case _:
                 pass
     return False
-
-
-__all__ = ["Flow", "Span"]

@@ -4,7 +4,7 @@ from typing import Union
 
 from attrs import define, field, frozen
 
-from rulelang.core.types import SetT, Type
+from rulelang.core.types import Type
 from rulelang.source import NOWHERE, Span
 
 # ---------------------------------------------------------------- what there is
@@ -687,9 +687,3 @@ class Game:
     flow: tuple[Statement, ...] = ()
     ranking: Ranking | None = None
     invariants: tuple[Invariant, ...] = ()
-
-
-def piece_set(t: Type) -> bool:
-    from rulelang.core.types import PieceT
-
-    return isinstance(t, SetT) and isinstance(t.item, PieceT)

@@ -8,8 +8,6 @@ from attrs import define, evolve, field
 from rulelang.core import nodes as core
 from rulelang.graph import nodes as graph
 
-EFFECTS = (core.Change, core.SetTo, core.MovePieces, core.MoveCount, core.Bind, core.Need)
-
 
 @define(eq=False)
 class _Builder:

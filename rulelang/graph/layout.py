@@ -9,7 +9,7 @@ from functools import cached_property
 from attrs import define, field, frozen
 
 from rulelang.core import nodes as core
-from rulelang.core.types import BoolT, KindT, MaybeT, NumberT, PieceT, PlayerT, SetT, Type, plain
+from rulelang.core.types import BoolT, KindT, NumberT, PieceT, PlayerT, SetT, Type, plain
 from rulelang.errors import RuleError
 
 PC, CHANCE, FIRST = 0, 1, 2
@@ -201,6 +201,3 @@ def error_at(message: str, origin: core.Origin | None) -> RuleError:
         return RuleError(message)
     heading = f" ({origin.heading})" if origin.heading else ""
     return RuleError(f"{message}\n  {origin.span}{heading}", origin)
-
-
-__all__ = ["CHANCE", "FIRST", "PC", "Layout", "MaybeT", "Universe", "add_universes", "error_at", "field_values", "make_layout"]

@@ -176,7 +176,7 @@ class Choices(Effects):
         if p.quantity == "one":
             values = self.distinct(p.base)
             if p.such_that is not None:
-                values = self._such_that(p, slot, values, lambda x: x)
+                values = self._such_that(p, slot, values)
             return PickCode(p, slot, lambda s: len(values(s)), values, free)
         items = self._items(p.base)
         low, high = self._sizes(p)
@@ -205,7 +205,7 @@ class Choices(Effects):
                 made = known[have, least, most] = tuple(keep(group) for group in found)
             return made
 
-        listed = every if p.such_that is None else self._such_that(p, slot, every, lambda x: x)
+        listed = every if p.such_that is None else self._such_that(p, slot, every)
         if p.such_that is not None or ordered:
             return PickCode(p, slot, lambda s: len(listed(s)), listed, free)
         if rep(p.base.type) == "bag" and p.quantity == "exactly":
@@ -234,14 +234,14 @@ class Choices(Effects):
 
         return PickCode(p, slot, number, values, free)
 
-    def _such_that(self, p: core.Pick, slot: int, values: Fn, keep: Callable[[int], int]) -> Fn:
+    def _such_that(self, p: core.Pick, slot: int, values: Fn) -> Fn:
         assert p.such_that is not None
         test = self.expr(p.such_that).fn
 
         def passing(s: State) -> list[int]:
             found = []
             for value in values(s):
-                s[slot] = keep(value)
+                s[slot] = value
                 if test(s):
                     found.append(value)
             return found

@@ -2,7 +2,6 @@
 traced build; the fast build has no trace of it."""
 
 from collections.abc import Callable, Sequence
-from typing import Any
 
 from attrs import define
 
@@ -10,7 +9,7 @@ from rulelang.core import nodes as core
 from rulelang.core.types import NumberT
 from rulelang.graph.layout import Universe, error_at
 from rulelang.runtime.events import AnyEvent, Became, Counted, Moved
-from rulelang.runtime.values import Fn, State, Values, members, pack_seq, rep
+from rulelang.runtime.values import Fn, State, Values, rep
 
 Effect = Callable[[State], None]
 Emit = Callable[[AnyEvent], None]
@@ -299,6 +298,3 @@ def _within(universe: Universe, x: int, have: int) -> bool:
     if universe.width == 1:
         return not x & ~have
     return all((have >> (c * universe.width)) & universe.modulus >= n for c, n in universe.items(x))
-
-
-__all__ = ["Any", "Effect", "Effects", "Emit", "members", "pack_seq"]

@@ -87,7 +87,6 @@ class Chosen(Event):
     option: str
     picks: tuple[int, ...]
     choice: core.Choice
-    choice_index: int
 
 
 AnyEvent = Counted | Became | Moved | Shuffled | Drawn | Began | Again | Chosen

@@ -8,8 +8,6 @@ from random import Random
 
 from attrs import define, field
 
-from rulelang.core import nodes as core
-from rulelang.graph import nodes as graph
 from rulelang.graph.layout import CHANCE, PC, error_at
 from rulelang.runtime.choices import AskCode
 from rulelang.runtime.events import AnyEvent, Chosen
@@ -101,7 +99,7 @@ class Machine:
         choice = ask.choices[index]
         if self.program.values.emit is not None:
             picks = tuple(s[p.slot] for p in choice.picks)
-            events.append(Chosen(ask.decide.origin, ask.player(s), ask.decide.name, choice.choice.name, picks, choice.choice, index))
+            events.append(Chosen(ask.decide.origin, ask.player(s), ask.decide.name, choice.choice.name, picks, choice.choice))
         return ask.bodies[index]
 
     def _start_fork(self, code: ForkCode) -> None:
@@ -258,6 +256,3 @@ def _merge(code: ForkCode, s: State, rows: list[State]) -> None:
             raise error_at("two threads changed the same place", code.fork.origin)
         if changed:
             s[at] = changed[0]
-
-
-__all__ = ["Machine", "Pending", "core", "graph"]

@@ -9,7 +9,7 @@ from attrs import define, evolve, field
 
 from rulelang.core import nodes as core
 from rulelang.core.threads import walk
-from rulelang.core.types import KindT, PieceT, PlayerT, SetT, Type, plain
+from rulelang.core.types import SetT, Type
 from rulelang.graph import nodes as graph
 from rulelang.graph.compile import compile_graph
 from rulelang.graph.layout import CHANCE, Layout, add_universes, error_at, make_layout
@@ -48,8 +48,6 @@ class Program:
     persistent: int
     dead: dict[int, tuple[int, ...]]
     values: Choices
-    boundaries: frozenset[int] = frozenset()
-    invariants: tuple[tuple[core.Invariant, Fn], ...] = ()
 
     def run(self, s: State, pc: int) -> int:
         """Walks the graph until somebody is asked, threads begin or end, or the match is over."""
@@ -517,7 +515,6 @@ def make_program(
     code.run_pure = lambda pure: _pure(game, layout, code, pure)
     maker = _Maker(layout, code, chance, emit, watch)
     steps = maker.steps(g)
-    invariants = tuple((i, code.expr(i.test).fn) for i in game.invariants) if emit is not None else ()
     start = _start(game, layout, code)
     counted = {layout.variables[c] for c in loop_counts}
     dead = {
@@ -525,8 +522,7 @@ def make_program(
         for n in g.nodes if isinstance(n, graph.Ask | graph.Fork | graph.Stop)
     }  # fmt: skip
     ends = frozenset(n.id for n in g.nodes if isinstance(n, graph.ThreadEnd))
-    boundaries = frozenset(n.id for n in g.nodes if isinstance(n, graph.StepEnd)) if emit is not None else frozenset()
-    return Program(layout, g, steps, maker.asks, maker.forks, ends, start, persistent, dead, code, boundaries, invariants)
+    return Program(layout, g, steps, maker.asks, maker.forks, ends, start, persistent, dead, code)
 
 
 def _pure(game: core.Game, layout: Layout, code: Choices, body: tuple[core.Statement, ...]) -> Callable[[State], None]:
@@ -601,6 +597,3 @@ def _start(game: core.Game, layout: Layout, code: Choices) -> State:
                 value = universe.pack(classes) if place.word == "pile" else universe.bag(classes)
             s[first + index] = value
     return s
-
-
-__all__ = ["ForkCode", "KindT", "PieceT", "PlayerT", "Program", "make_program", "plain"]

@@ -73,7 +73,6 @@ class Values:
     env: dict[core.Variable, core.Expr] = field(factory=dict)
     unfolded: dict[tuple[int, tuple[object, ...]], Code] = field(factory=dict)
     called: dict[int, tuple[list[int], list[Fn]]] = field(factory=dict)
-    depth: int = 0
     scratch_base: int = 0
     run_pure: "Callable[[tuple[core.Statement, ...]], Fn] | None" = None
 

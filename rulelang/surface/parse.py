@@ -22,7 +22,6 @@ from rulelang.surface.lexer import WordLexer
 MAX_DEPTH = 100
 MAX_OTHERWISE = 150  # in one declaration: each `otherwise if` is one deeper than the last
 MAX_NUMBER = 2**53
-MAX_LABEL = 200
 _CHAIN = {"__CHAIN", "NOT", "OF", "STAR", "SLASH", "MOD", "LPAR", "LSQB"}
 
 
