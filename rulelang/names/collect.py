@@ -56,6 +56,7 @@ FUNCTION_WORDS = [
     "end",
     "give",
     "needs",
+    "say",
     "when",
 ]
 BUILT_IN = [
@@ -253,6 +254,8 @@ def _flow(module: nodes.Module, names: Names, problems: Problems) -> None:
                         notes=[Note(names.ranking[0].span, "the first")],
                     )
                 names.ranking = (item, module)
+            case nodes.Show():
+                names.shown.append((item, module))
             case nodes.Invariant():
                 names.invariants.append((item, module))
             case nodes.Example():
@@ -397,7 +400,7 @@ def walk_labels(body: Iterable[nodes.Statement], path: tuple[str, ...], module: 
 def _choice_labels(choice: nodes.Choice, path: tuple[str, ...], module: nodes.Module) -> Iterator[LabelSymbol]:
     here = (*path, choice.name) if choice.name else path
     if choice.name:
-        yield LabelSymbol(here, "option", choice, module, choice.text or "")
+        yield LabelSymbol(here, "option", choice, module, choice.text.written if choice.text else "")
     yield from walk_labels(choice.body, here, module)
 
 
