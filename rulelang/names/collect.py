@@ -304,7 +304,7 @@ def _replace_definition(new: nodes.Define | nodes.Verb, module: nodes.Module, na
         return
     for index, old in enumerate(olds):
         if _fits(old.node.signature, new.signature):
-            if old.module in names.layers:
+            if old.original is not None:
                 _conflict(name, name_span(old.node, name), here, problems)
             olds[index] = Definition(new, module, old.per_player, old)
             return
