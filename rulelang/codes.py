@@ -102,8 +102,11 @@ CODES: dict[str, Code] = {
     "R250": Code("a counter without an overflow rule", "What happens at the end of the range? Say that the excess is lost, or leave the upper end open.", "counter cubes: 0..15, public", "counter cubes: 0..15, public, excess beyond 15 is lost"),
     "R252": Code("pieces without a start", "All pieces of a kind lie somewhere when a match begins: one place says `starts with all ...`."),
     "R260": Code(
-        "a text that tells what its reader may not see",
-        "The text of an option is read by the one who chooses, `say` and `show` by everybody.",
+        "a rule that tells a secret",
+        "Somebody would see an outcome that comes of a place which they may not see. Lay open first what it depends on: "
+        "a piece that lies in a public place is no secret any more.",
+        "raise points by total of value over hand",
+        "move hand to laid\nraise points by total of value over laid",
     ),
     "R261": Code("a text that does not say what is picked", "An option whose text has values in it is known by its text alone."),
     "R262": Code("nothing that can be shown", "A value on the table has kinds or ranges as its keys."),

@@ -371,7 +371,6 @@ pieces Token: 2
 
 zone rest: Card, public, starts with all Card
 zone tokens: Token, public, starts with all Token
-counter dark: 0.., hidden, starts at 1
 
 each player
     zone counted: Card, private, number public
@@ -408,10 +407,8 @@ ranking by most points, ties shared
     [
         ("go any n in 1..open", "counted", False),
         ("go any n in 1..secret", "counted", True),
-        ("go any n in 1..dark", "counted", True),
         ("go, only if open is 1", "counted", False),
         ("go, only if secret is 1", "counted", True),
-        ("go, only if dark is 1", "counted", True),
         ("go any c in counted", "counted", False),
         ("go any c in uncounted", "uncounted", True),
         ("go any c in counted where v <= 2", "counted", True),

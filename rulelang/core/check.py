@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from rulelang.core import nodes as core
 from rulelang.core.flow import Flow
 from rulelang.core.scope import Scope
-from rulelang.core.sight import check_sight
+from rulelang.core.secrecy import check_secrecy
 from rulelang.core.types import PLAYER, BoolT, KindT, NumberT, PlayerT, Type
 from rulelang.core.world import World
 from rulelang.diagnostics import Note, Problems, near
@@ -52,8 +52,8 @@ def check(names: Names, problems: Problems, given: Given | None = None) -> tuple
     game.invariants = tuple(invariants)
     game.shown = tuple(shown for written, module in names.shown for shown in _shown(flow, written, Scope(module)))
     _definitions(flow, names)
-    check_sight(game, problems)
-    if not problems.has_errors:  # after a mistake nobody knows what is used
+    if not problems.has_errors:  # after a mistake nobody knows what is used, or told
+        check_secrecy(game, problems)
         _unused(names, problems)
     return game, flow
 

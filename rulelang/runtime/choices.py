@@ -299,4 +299,4 @@ class Choices(Effects):
         return all(cls.count == 1 for cls in self.layout.universe(base.type).classes)
 
     def _tells(self, e: core.Expr) -> bool:
-        return any(unseen(e, None, self.origins))
+        return any(unseen(e, self.origins))
