@@ -54,6 +54,8 @@ CODES: dict[str, Code] = {
     "R203": Code("a cell that does not fit", "A printed value must lie in the type of its field, and every row has as many cells as the fields need."),
     "R204": Code("a table with a hole", "A table gives a value for every key: what happens there is otherwise left open."),
     "R205": Code("a table with two values for a key", "Rows must not overlap."),
+    "R206": Code("not a map", "A map has one key, a kind, and each row lists members of that kind. `drawn at` names two of its fields: numbers, to the right and downwards, and no two members at one place.", "mill: ford", "mill: [ford]"),
+    "R207": Code("cut off", "On a map every member can be reached from every other along its ways, each in the direction in which it is written. This is looked at when all layers are applied. What is not meant to hang together is a `table`.", "map roads(place: Place)\n    mill: [ford]\n    ford: []", "map roads(place: Place)\n    mill: [ford]\n    ford: [mill]"),
     "R210": Code("the wrong type", "Something else is needed here, for instance a number where a group stands.", "raise points by hand", "raise points by number of hand"),
     "R211": Code("a range without an end", "Only counters may be open above; a range as a value has both ends."),
     "R212": Code("pieces without a place", "Pieces lie somewhere: `Trade in hand`."),

@@ -87,6 +87,7 @@ _TOP_WORDS = [
     "ring",
     "pieces",
     "table",
+    "map",
     "counter",
     "status",
     "zone",
@@ -139,6 +140,7 @@ _WORDS = {
     "EXCESS": "`beyond` or `below`",
     "TOGETHER": "`together` or `secretly`",
     "ROUNDED": "`rounded down` or `rounded up`",
+    "ROWED": "`table` or `map`",
 }
 
 
