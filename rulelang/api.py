@@ -11,7 +11,7 @@ from rulelang import pipeline
 from rulelang.core import nodes as core
 from rulelang.core.nodes import Game as CoreGame
 from rulelang.core.nodes import Option as CoreOption
-from rulelang.core.types import KindT, SetT, Type
+from rulelang.core.types import PLAYER, KindT, SetT, Type
 from rulelang.diagnostics import near
 from rulelang.errors import IllegalChoice, RuleError, UsageError
 from rulelang.graph.layout import CHANCE
@@ -279,7 +279,8 @@ class Match:
         code = p.ask.choices[index]
         picks = tuple(row[c.slot] for c in code.picks)
         is_menu = len(p.ask.choices) > 1 or not code.picks
-        return Option(k, self._words.label(code.choice, is_menu, picks), self._words.value(code.choice, picks), p.ask.decide.name)
+        label = self._words.label(code.choice, is_menu, picks, code.told(row))
+        return Option(k, label, self._words.value(code.choice, picks), p.ask.decide.name)
 
     def choose(self, player: int, option: "int | Option") -> None:
         """An option, or its index.  What is not offered is refused, and nothing changes."""
@@ -530,10 +531,26 @@ class Match:
             "seat": player,
             "counts": counts,
             "places": places,
+            "shown": {v.name: self._shown(v, row) for v in self.game.core.shown},
             "asked": self._asked(machine),
             "decision": self._own_decision(machine, player),
             "over": machine.over,
         }
+
+    def _shown(self, shown: core.Shown, row: State) -> Any:
+        """`influence` as everybody sees it: by seat where it is a player's, then by key."""
+        layout, code = self.program.layout, self.program.values
+        domains: list[tuple[Type, range]] = [(PLAYER, range(self.players))] if shown.per_player else []
+        domains += [(t, range(layout.key_low(t), layout.key_low(t) + layout.key_size(t))) for t in shown.keys]
+
+        def at(fixed: tuple[core.Expr, ...]) -> Any:
+            if len(fixed) == len(domains):
+                value = code.expr(core.Call(shown.function, fixed, type=shown.function.type)).fn(row + [0] * 64)
+                return self._words.data(code.store(shown.function.type)(value), shown.function.type)
+            t, values = domains[len(fixed)]
+            return {str(self._words.data(v, t)): at((*fixed, core.Const(v, type=t))) for v in values}
+
+        return at(())
 
     def _with_thread(self, knowledge: Knowledge, machine: Machine, events: list[AnyEvent]) -> Knowledge:
         if not events:

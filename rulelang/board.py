@@ -33,8 +33,17 @@ class View:
     def seat(self) -> int:
         return int(self.seen["seat"])
 
+    @property
+    def places(self) -> list[core.Place]:
+        """What lies on the table; a derived value that is shown looks like a status."""
+        made = [*self.game.places.values()]
+        for v in self.game.shown:
+            bare = (None, None, False, False, "public", False, None, None)
+            made.append(core.Place(v.name, "status", v.per_player, v.keys, v.function.type, *bare, v.span))
+        return made
+
     def held(self, place: core.Place, owner: int = -1, keys: tuple[str, ...] = ()) -> Any:
-        at = self.seen["places"].get(place.name)
+        at = {**self.seen["places"], **self.seen["shown"]}.get(place.name)
         for part in [*((str(owner),) if owner >= 0 else ()), *keys]:
             at = at.get(part) if isinstance(at, dict) else None
         return None if at == {} else at
@@ -90,16 +99,33 @@ class View:
         words = product(*([self.key(k, key) for k in self.keys(key)] for key in f.keys))
         return ", ".join(f"{' '.join(w)} {self.text(c, f.type)}" for w, c in zip(words, cells, strict=False) if c)
 
-    def printed(self, held: Any, t: PieceT) -> str:
-        """What a piece bears beyond its name: `symbols upper red 1, lower blue 2`."""
+    def printed(self, held: Any, t: PieceT, only: str = "") -> str:
+        """What a piece bears beyond its name, by its first key: `upper: 2 red; lower: 1 blue, coin blue`."""
         cells = held if isinstance(held, list) else [held]
-        shown, at = [], 0
+        shown: dict[str, list[str]] = {}
+        at = 0
         for f in self.kind_of(cells, t).fields.values():
-            here = cells[at : at + len(f.values[0])]
-            if f.keys and at and any(here):
-                shown.append(f"{readable(f.name)} {self.keyed(f, here)}")
-            at += len(f.values[0])
-        return "; ".join(shown)
+            size = len(f.values[0])
+            if f.keys and at:
+                keys = self.keys(f.keys[0])
+                width = size // len(keys)
+                for n, key in enumerate(keys):
+                    words = self.cell_words(f, cells[at + n * width : at + (n + 1) * width])
+                    shown.setdefault(self.key(key, f.keys[0]), []).extend(words)
+            at += size
+        if only:
+            return ", ".join(shown.get(only, ()))
+        return "; ".join(f"{key}: {', '.join(words)}" for key, words in shown.items() if words)
+
+    def cell_words(self, f: core.Field, cells: list[Any]) -> list[str]:
+        """`2 red` for a number of something, `coin red` for anything else; what is not there is left out."""
+        found = []
+        rest = product(*([self.key(k, key) for k in self.keys(key)] for key in f.keys[1:]))
+        for words, cell in zip(rest, cells, strict=True):
+            if cell:
+                counts = isinstance(f.type, NumberT) and words
+                found.append(f"{cell} {' '.join(words)}" if counts else " ".join((readable(f.name), *words, self.text(cell, f.type))))
+        return found
 
     def in_sight(self) -> dict[str, str]:
         """Every piece that this seat sees now and that bears more than its name."""
@@ -119,42 +145,53 @@ class View:
                 look(self.seen["places"].get(place.name), item)
         return {name: printed for name, printed in sorted(found.items()) if printed}
 
-    def group(self, held: list[Any], t: Type, owner: int, in_order: bool) -> str:
+    def lying(self, held: Any, t: Type, keys: dict[Type, str]) -> str:
+        """A piece in a place; where the place's key is printed on it, with what counts there: `5 (2 red)`."""
+        item = plain(t)
+        if not isinstance(item, PieceT):
+            return self.text(held, t)
+        fields = [f for k in item.kinds for f in self.game.pieces[k].fields.values()]
+        there = [self.key(keys[f.keys[0]], f.keys[0]) for f in fields if f.keys and f.keys[0] in keys]
+        shown = self.printed(held, item, there[0]) if there else ""
+        return f"{self.text(held, t)} ({shown})" if shown else self.text(held, t)
+
+    def group(self, held: list[Any], t: Type, owner: int, in_order: bool, keys: dict[Type, str]) -> str:
         """Pieces with their numbers; of a player's own pieces that are all alike the number says it all."""
         item = plain(t)
         alike = isinstance(item, PieceT) and not any(self.game.pieces[k].fields for k in item.kinds)
         if alike and all(x == owner for x in held):
             return str(len(held))
-        words = [self.text(x, t) for x in held]
+        words = [self.lying(x, t, keys) for x in held]
         if in_order:
             return ", ".join(words)
         return ", ".join(f"{words.count(w)} x {w}" if words.count(w) > 1 else w for w in dict.fromkeys(words))
 
-    def cell(self, place: core.Place, held: Any, owner: int = -1) -> str:
+    def cell(self, place: core.Place, held: Any, owner: int = -1, keys: tuple[str, ...] = ()) -> str:
         """What lies in a place, in a few words; nothing where there is nothing."""
+        by_type = dict(zip(place.keys, keys, strict=False))
         if held is None or held == [] or held is False or held == {"count": 0}:
             return ""
         item = place.type.item if isinstance(place.type, SetT) else place.type
         if isinstance(held, dict):
             return self.covered(place, held, item, owner)
         if place.holds_pieces and isinstance(held, list) and isinstance(place.type, SetT):
-            return self.group(held, item, owner, place.word == "pile")
-        return self.text(held, place.type)
+            return self.group(held, item, owner, place.word == "pile", by_type)
+        return self.lying(held, place.type, by_type)
 
     def there(self, place: core.Place, keys: tuple[str, ...]) -> str:
         """What lies in a place with these keys; of a place that every player has, who has what; a counter at 0 is nothing."""
         seats = range(len(self.names)) if place.per_player else (-1,)
         found = {seat: self.held(place, seat, keys) for seat in seats}
-        cells = {seat: self.cell(place, held, seat) for seat, held in found.items() if held != 0}
+        cells = {seat: self.cell(place, held, seat, keys) for seat, held in found.items() if held != 0}
         names = {seat: "you: " if seat == self.seat else f"{self.names[seat]}: " for seat in seats if seat >= 0}
         return ", ".join(names.get(seat, "") + cell for seat, cell in cells.items() if cell)
 
     def standing(self, kind: core.Kind, member: str) -> list[str]:
         """`port`, `your home`: every status that names this member."""
         found = []
-        for place in self.game.places.values():
+        for place in self.places:
             t = place.type.item if isinstance(place.type, SetT) else place.type
-            if place.word != "status" or plain(t) != KindT(kind.name):
+            if place.word != "status" or plain(t) != KindT(kind.name) or KindT(kind.name) in place.keys:
                 continue
             for owner in range(len(self.names)) if place.per_player else (-1,):
                 for keys in product(*(self.keys(k) for k in place.keys)):
@@ -170,11 +207,11 @@ class View:
         known = held.get("known", [])
         order = held.get("order", [])
         if place.visibility == "private" and len(known) == held.get("count"):
-            return self.group(known, item, owner, False)
+            return self.group(known, item, owner, False, {})
         if not self.whole:
             n = len(known) + sum(c is not None for c in order)
             return f"{count} ({n} known)" if n and place.visibility == "private" else count
-        shown = [f"of them {self.group(known, item, owner, False)}"] if known else []
+        shown = [f"of them {self.group(known, item, owner, False, {})}"] if known else []
         if order:
             shown.append("from the top: " + ", ".join("?" if c is None else self.text(c, item) for c in order))
         return "; ".join([count, *shown])
@@ -239,7 +276,7 @@ class Screen:
 
     def board(self, view: View) -> None:
         """Public places in a list, places with the same keys as one table, then a row for each seat."""
-        places = list(view.game.places.values())
+        places = view.places
         single = self.grid()
         empty = []
         for p in places:
@@ -262,9 +299,8 @@ class Screen:
         for kind, maps in charts.items():
             self.atlas(view, maps, [p for p in places if p.keys == (KindT(kind),)], empty)
         self.seats(view, [p for p in places if p.per_player and not p.keys], empty)
-        if empty:
-            self.say(f"nothing in: {', '.join(empty)}", "dim")
         if view.whole:
+            self.say(f"nothing in: {', '.join(empty)}" if empty else "", "dim")
             self.legend(view.in_sight(), "What is printed on the pieces in sight:")
 
     def atlas(self, view: View, maps: list[core.Map], places: list[core.Place], empty: list[str]) -> None:
@@ -310,7 +346,7 @@ class Screen:
         rows = list(product(*(view.keys(k) for k in places[0].keys)))
         for p in places:
             for owner in range(len(view.names)) if p.per_player else (-1,):
-                cells = [view.cell(p, view.held(p, owner, keys), owner) for keys in rows]
+                cells = [view.cell(p, view.held(p, owner, keys), owner, keys) for keys in rows]
                 head = readable(p.name) + (f"\n{self.who(view, owner)}" if owner >= 0 else "")
                 columns.append((p, head, cells))
         kept = [c for c in columns if any(any(cells) for p, _, cells in columns if p is c[0])]

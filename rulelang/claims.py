@@ -513,7 +513,8 @@ class _Run:
         for k in range(min(pending.count, 6)):
             row = pending.s[:]
             code = pending.ask.choices[pending.ask.pick(row, k, pending.counts)]
-            labels.append(words.label(code.choice, True, tuple(row[p.slot] for p in code.picks)))
+            named = evolve(code.choice, text=None)  # as an example writes it
+            labels.append(words.label(named, True, tuple(row[p.slot] for p in code.picks), ()))
         return "offered: " + "; ".join(labels) + (" ..." if pending.count > 6 else "")
 
     def _machine_words(self) -> Words:

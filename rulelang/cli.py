@@ -259,17 +259,11 @@ def _test_one(loaded: "Loaded") -> tuple[int, int, int]:
 
 def _base_holds(loaded: "Loaded") -> set[tuple[str, str]]:
     """The examples that hold in the game without its layers."""
+    from rulelang import pipeline
     from rulelang.claims import run_claims
-    from rulelang.core.check import check as check_core
-    from rulelang.diagnostics import Problems
-    from rulelang.names.collect import collect
-    from rulelang.pipeline import Loaded
 
-    last = next(i for i, m in enumerate(loaded.modules) if m.header and m.header.word == "game")
-    base = Loaded(Problems(), loaded.modules[: last + 1])
-    base.names = collect(base.modules, (), base.problems)
-    if base.names is not None:
-        base.game, base.flow = check_core(base.names, base.problems)
+    game = next(m for m in loaded.modules if m.header and m.header.word == "game")
+    base = pipeline.load(game.source.path)
     return {(r.module, r.name) for r in run_claims(base) if r.ok} if base.ok else set()
 
 

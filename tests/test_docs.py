@@ -15,6 +15,7 @@ from attrs import frozen
 import rulelang
 from rulelang import pipeline
 from rulelang.claims import run_claims
+from rulelang.cli import cli
 from rulelang.codes import CODES
 from rulelang.diagnostics import Diagnostic, render
 from rulelang.pipeline import Loaded
@@ -176,3 +177,51 @@ def test_lines_are_short_and_links_lead_somewhere(path: Path) -> None:
     assert not long, f"lines longer than 120: {long}"
     for goal in re.findall(r"\]\(([^)#\s]+)[^)]*\)", re.sub(r"(?ms)^```.*?^```", "", text)):
         assert goal.startswith("http") or (path.parent / goal).exists(), goal
+
+
+# ---------------------------------------------------------------- the READMEs of the games
+
+GAMES = sorted(folder for folder in (ROOT / "games").iterdir() if folder.is_dir())
+MARK = re.compile(r"\{([^{}]*)\}")
+RULING = re.compile(r"\b([A-Z])-R(\d+)\b")
+ROW = re.compile(r"^\| ([A-Z])-R(\d+) \| (.+) \|$", re.M)
+NO_RULE = "asks for no rule"
+SETTLED = {"visby": 29, "tallinn": 39, "hansa": 28, "carthago": 50}  # at least: one without a rule could vanish unseen
+
+
+def rules_of(folder: Path) -> str:
+    """All rule files of a folder, without their comments."""
+    texts = (p.read_text(encoding="utf-8") for p in sorted(folder.glob("*.rule")))
+    return "\n".join(line.split("#")[0] for text in texts for line in text.splitlines())
+
+
+@pytest.mark.parametrize("folder", GAMES, ids=lambda p: p.name)
+def test_the_rulings_in_the_readme_of_a_game_are_those_that_its_rules_follow(folder: Path) -> None:
+    cited = {ruling for mark in MARK.findall(rules_of(folder)) for ruling in RULING.findall(mark)}
+    table = (folder / "README.md").read_text(encoding="utf-8").partition("\n## Rulings\n")[2]
+    rows = [((letter, number), text) for letter, number, text in ROW.findall(table)]
+    assert len(rows) >= SETTLED.get(folder.name, 0)
+    assert [int(number) for (_, number), _ in rows] == list(range(1, len(rows) + 1)), "each once, in order, none left out"
+    assert {ruling for ruling, text in rows if NO_RULE not in text} == cited
+
+
+@pytest.mark.parametrize("folder", GAMES, ids=lambda p: p.name)
+def test_the_readme_of_a_game_names_every_file_of_its_folder(folder: Path) -> None:
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    named = re.findall(r"^\| \[(\S+)\]\((\S+)\) \|", text, re.M)
+    assert all(label == goal for label, goal in named)
+    assert sorted(goal for _, goal in named) == sorted(p.name for p in folder.iterdir() if p.name != "README.md")
+
+
+@pytest.mark.parametrize("folder", GAMES, ids=lambda p: p.name)
+def test_what_the_readme_of_a_game_calls_by_name_is_in_its_rules(folder: Path) -> None:
+    """`kind Rate` and `troops_take` stand in a rule file, `visby_data.rule` in the folder; a command is one of rulelang."""
+    rules = re.sub(r'"[^"\n]*"', "", rules_of(folder) + rules_of(ROOT / "stdlib"))
+    text = (folder / "README.md").read_text(encoding="utf-8")
+    names = set(re.findall(r"`([^`]+)`", text))
+    missing = {n for n in names if not (folder / n).exists() and not re.search(rf"(?<!\w){re.escape(n)}(?!\w)", rules)}
+    assert {n for n in missing if n.split()[0] not in ("rulelang", *cli.commands)} == set()
+    for option in re.findall(r"^option (\w+)", rules, re.M):
+        assert option in names, f"the option `{option}` is not explained"
+    for variant in re.findall(r"^variant (\w+)", rules, re.M):
+        assert variant in names, f"the variant `{variant}` is not explained"

@@ -89,6 +89,6 @@ def test_a_card_taken_from_the_open_is_known_to_all() -> None:
 def test_a_card_and_its_half_say_what_is_printed_there() -> None:
     match = rulelang.load("tallinn").start(players=2, seed=3)
     labels = [o.label for o in match.decisions[0].options]
-    assert "2 with lower: 2 merchants" in labels and "2 with upper: 1 knights, coin knights" in labels
+    assert "card 2, lower half: 2 merchants" in labels and "card 2, upper half: 1 knights, coin knights" in labels
     match = rulelang.load("tallinn").start(players=2, chance=lambda what, things: things)
-    assert "3 with upper: 1 merchants, coin merchants" in [o.label for o in match.decisions[0].options]
+    assert "card 3, upper half: 1 merchants, coin merchants" in [o.label for o in match.decisions[0].options]

@@ -1,12 +1,15 @@
 """Names in, a checked game out: places, options, flow, ranking, invariants; then what was declared and never used."""
 
+from collections.abc import Iterator
+
 from rulelang.core import nodes as core
 from rulelang.core.flow import Flow
 from rulelang.core.scope import Scope
+from rulelang.core.sight import check_sight
 from rulelang.core.tables import build_tables
 from rulelang.core.types import PLAYER, BoolT, KindT, NumberT, PlayerT, Type
 from rulelang.core.world import World
-from rulelang.diagnostics import Note, Problems
+from rulelang.diagnostics import Note, Problems, near
 from rulelang.names.collect import name_span
 from rulelang.names.table import Names
 from rulelang.surface import nodes
@@ -49,7 +52,9 @@ def check(names: Names, problems: Problems, given: Given | None = None) -> tuple
     for claim, module in names.invariants:
         invariants.append(core.Invariant(claim.text, flow.boolean(claim.test, Scope(module)), claim.span, module.name))
     game.invariants = tuple(invariants)
+    game.shown = tuple(shown for written, module in names.shown for shown in _shown(flow, written, Scope(module)))
     _definitions(flow, names)
+    check_sight(game, problems)
     if not problems.has_errors:  # after a mistake nobody knows what is used
         _unused(names, problems)
     return game, flow
@@ -172,6 +177,26 @@ def _ranking(flow: Flow, node: nodes.Ranking, scope: Scope) -> core.Ranking:
     words = tuple(e.span.text for _, e in node.measures.items)
     named = tuple((sign, e, w) for (sign, e), w in zip(items, words, strict=True))
     return core.Ranking(var, named, node.measures.ties.name == "shared", node.span)
+
+
+def _shown(flow: Flow, written: nodes.Show, scope: Scope) -> Iterator[core.Shown]:
+    for name in written.names:
+        forms = [d for d in flow.names.definitions.get(name.name, ()) if not d.is_verb and not d.node.signature.args]
+        if not forms:
+            known = [x for x, ds in flow.names.definitions.items() if any(not d.is_verb for d in ds)]
+            flow.wrong("R103", f"no value `{name.name}` is defined", name.span, near(name.name, known) or "`show` names a `define`", scope)
+            continue
+        flow.names.used.add(id(forms[0].node))
+        function = flow.function(forms[0], scope, name.span) if flow._is_function(forms[0]) else None
+        made = None if function is None else core.Shown(name.name, function, forms[0].per_player, name.span)
+        if made is None or not all(_finite(k) for k in made.keys):
+            flow.wrong("R262", f"`{name.name}` has too many values to show", name.span, "show what has kinds or ranges as its keys", scope)
+        else:
+            yield made
+
+
+def _finite(t: Type) -> bool:
+    return isinstance(t, KindT | PlayerT | BoolT) or (isinstance(t, NumberT) and t.low is not None and t.high is not None)
 
 
 def _definitions(flow: Flow, names: Names) -> None:

@@ -67,6 +67,8 @@ class Flow(Values):
                 return self._end(s, scope), scope
             case nodes.Needs():
                 return [core.Need(self.boolean(s.test, scope), origin=scope.origin(s))], scope
+            case nodes.Say():
+                return [core.Say(self.text(s.text, scope), origin=scope.origin(s))], scope
             case nodes.Give():
                 self.wrong(
                     "R227",
@@ -710,7 +712,25 @@ class Flow(Values):
             body.extend(statements)
         for hook in hooks.after:
             body.extend(self._hooked(hook, evolve(inner, names=last.names)))
-        return core.Choice(name, ".".join(path), c.text, tuple(picks), guard, tuple(body), again, inner.origin(c))
+        return core.Choice(name, ".".join(path), self._told(c, inner), tuple(picks), guard, tuple(body), again, inner.origin(c))
+
+    def text(self, t: nodes.Text, scope: Scope) -> core.Text:
+        return core.Text(tuple(p if isinstance(p, str) else self.value(p, scope) for p in t.parts))
+
+    def _told(self, c: nodes.Choice, scope: Scope) -> core.Text | None:
+        """The text of an option; one with values in it stands alone, so it names everything that is picked."""
+        if c.text is None:
+            return None
+        made = self.text(c.text, scope)
+        named = variables_in(made.values)
+        for p in c.picks if made.values else ():
+            bound = scope.names.get(p.those.var or "it")
+            if isinstance(bound, Bound) and isinstance(bound.expr, core.Var) and bound.expr.var not in named:
+                word = p.those.var or "it"
+                self.wrong(
+                    "R261", f"the text does not say which `{word}`", c.text.span, f"two options would read alike: add `{{{word}}}`", scope
+                )
+        return made
 
     def _pick(self, p: nodes.Pick, scope: Scope) -> tuple[core.Pick, Scope]:
         base, var, inner = self._candidate(p.those, scope)

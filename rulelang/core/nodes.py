@@ -619,12 +619,27 @@ class Pick:
 
 
 @frozen
+class Text:
+    """`"buy {g} for {price(g)}"`: words and values in turn"""
+
+    parts: tuple[str | Expr, ...]
+
+    @property
+    def values(self) -> tuple[Expr, ...]:
+        return tuple(p for p in self.parts if not isinstance(p, str))
+
+    @property
+    def written(self) -> str:
+        return "".join(p if isinstance(p, str) else f"{{{p.span.text}}}" for p in self.parts)
+
+
+@frozen
 class Choice:
     """`sail to any c in exits(ship), only if coins >= 1`; after an option of a window one is asked again"""
 
     name: str
     path: str
-    text: str | None
+    text: Text | None
     picks: tuple[Pick, ...]
     only_if: Expr | None
     body: "tuple[Statement, ...]"
@@ -656,8 +671,15 @@ class Need(Action):
     test: Expr
 
 
+@frozen
+class Say(Action):
+    """`say "{you} has more than {rival}"`: a line of the story, for everybody"""
+
+    text: Text
+
+
 Statement = Union[
-    Change, SetTo, MovePieces, MoveCount, Shuffle, Bind, BindRandom, Branch, Block, Loop, ForEach, Together, Decide, End, Need
+    Change, SetTo, MovePieces, MoveCount, Shuffle, Bind, BindRandom, Branch, Block, Loop, ForEach, Together, Decide, End, Need, Say
 ]  # fmt: skip
 
 
@@ -681,6 +703,20 @@ class Invariant:
     module: str
 
 
+@frozen(eq=False)
+class Shown:
+    """`show influence`: a derived value that everybody sees, for every key and, where it is a player's, every player"""
+
+    name: str
+    function: Function
+    per_player: bool
+    span: Span
+
+    @property
+    def keys(self) -> tuple[Type, ...]:
+        return tuple(p.type for p in self.function.params[self.per_player :])
+
+
 @define(eq=False)
 class Game:
     """A checked game: everything the later stages need, for every player count"""
@@ -698,3 +734,4 @@ class Game:
     flow: tuple[Statement, ...] = ()
     ranking: Ranking | None = None
     invariants: tuple[Invariant, ...] = ()
+    shown: tuple[Shown, ...] = ()

@@ -125,6 +125,8 @@ def _reads(body: tuple[core.Statement, ...]) -> Iterator[core.PlaceRef]:
                 yield from refs_in(s.base)
             case core.Branch() | core.Need():
                 yield from refs_in(s.test)
+            case core.Say():
+                yield from refs_in(s.text.values)
             case core.Loop():
                 if s.times is not None:
                     yield from refs_in(s.times)
@@ -150,26 +152,28 @@ def _keys_in(ref: core.PlaceRef) -> Iterator[core.PlaceRef]:
         yield from refs_in(k)
 
 
-def refs_in(e: object, seen: set[int] | None = None) -> Iterator[core.PlaceRef]:
-    """Every place that a value reads, through definitions too."""
-    seen = set() if seen is None else seen
+def refs_in(e: object, *, sizes: bool = True) -> Iterator[core.PlaceRef]:
+    """Every place that a value reads, through definitions too; without `sizes` those are left out of which the value
+    takes no more than a number of pieces that everybody knows."""
     if isinstance(e, core.PlaceRef):
         yield e
         yield from _keys_in(e)
+    elif isinstance(e, core.Count) and not sizes and isinstance(e.base, core.Read) and e.base.place.place.counted:
+        yield from _keys_in(e.base.place)
     elif isinstance(e, core.Call):
         bound = {p: a for p, a in zip(e.function.params, e.args, strict=True) if isinstance(a, core.Var)}
         if e.function.body is not None:
-            for r in refs_in(e.function.body, seen):
+            for r in refs_in(e.function.body, sizes=sizes):
                 yield _renamed(r, bound)
         for a in e.args:
-            yield from refs_in(a, seen)
+            yield from refs_in(a, sizes=sizes)
     elif isinstance(e, tuple):
         for x in e:
-            yield from refs_in(x, seen)
+            yield from refs_in(x, sizes=sizes)
     elif has(type(e)) and isinstance(e, core.Value | core.Action):
         for f in fields(type(e)):
             if f.name not in ("span", "source", "type", "origin", "var"):
-                yield from refs_in(getattr(e, f.name), seen)
+                yield from refs_in(getattr(e, f.name), sizes=sizes)
 
 
 def variables_in(e: object) -> set[core.Variable]:

@@ -43,7 +43,7 @@ class _Builder:
 
     def statement(self, s: core.Statement, then: int) -> int:
         match s:
-            case core.Change() | core.SetTo() | core.MovePieces() | core.MoveCount() | core.Bind() | core.Need():
+            case core.Change() | core.SetTo() | core.MovePieces() | core.MoveCount() | core.Bind() | core.Need() | core.Say():
                 after = self.made.get(then)
                 if isinstance(after, graph.Do):
                     return self.put(graph.Do(self.new(), (s, *after.actions), after.next, path=s.origin.label, origin=s.origin))

@@ -20,7 +20,7 @@ class Node:
 class Do(Node):
     """Effects, one after the other"""
 
-    actions: tuple[core.Change | core.SetTo | core.MovePieces | core.MoveCount | core.Bind | core.Need, ...]
+    actions: tuple[core.Change | core.SetTo | core.MovePieces | core.MoveCount | core.Bind | core.Need | core.Say, ...]
     next: int
 
 

@@ -143,7 +143,7 @@ def _exits(node: graph.AnyNode) -> Iterator[tuple[int, str]]:
     match node:
         case graph.Ask():
             for choice, body in zip(node.decide.choices, node.bodies, strict=True):
-                yield body, (choice.text or _words(choice.name)) if len(node.bodies) > 1 else ""
+                yield body, (choice.text.written if choice.text else _words(choice.name)) if len(node.bodies) > 1 else ""
         case graph.LoopHead(limit=None):  # such a loop is left from inside
             yield node.body, ""
         case graph.LoopHead() | graph.EachHead():

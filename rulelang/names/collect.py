@@ -56,6 +56,7 @@ FUNCTION_WORDS = [
     "end",
     "give",
     "needs",
+    "say",
     "when",
 ]
 BUILT_IN = [
@@ -259,6 +260,8 @@ def _flow(module: nodes.Module, names: Names, problems: Problems) -> None:
                         notes=[Note(names.ranking[0].span, "the first")],
                     )
                 names.ranking = (item, module)
+            case nodes.Show():
+                names.shown.append((item, module))
             case nodes.Invariant():
                 names.invariants.append((item, module))
             case nodes.Example():
@@ -288,7 +291,7 @@ def _override(module: nodes.Module, names: Names, problems: Problems) -> None:
             old = _declared(new.name, _sort(new), "replace", name_span(new, new.name), names, problems)
             if old is None:
                 continue
-            if old.module in names.layers:
+            if not any(old.node is item for item in old.module.items):  # it replaces already
                 _conflict(new.name, name_span(old.node, old.name), name_span(new, new.name), problems)
             names.symbols[new.name] = Symbol(new.name, _sort(new), new, module)
         else:
@@ -304,7 +307,7 @@ def _replace_definition(new: nodes.Define | nodes.Verb, module: nodes.Module, na
         return
     for index, old in enumerate(olds):
         if _fits(old.node.signature, new.signature):
-            if old.module in names.layers:
+            if old.original is not None:
                 _conflict(name, name_span(old.node, name), here, problems)
             olds[index] = Definition(new, module, old.per_player, old)
             return
@@ -414,7 +417,7 @@ def walk_labels(body: Iterable[nodes.Statement], path: tuple[str, ...], module: 
 def _choice_labels(choice: nodes.Choice, path: tuple[str, ...], module: nodes.Module) -> Iterator[LabelSymbol]:
     here = (*path, choice.name) if choice.name else path
     if choice.name:
-        yield LabelSymbol(here, "option", choice, module, choice.text or "")
+        yield LabelSymbol(here, "option", choice, module, choice.text.written if choice.text else "")
     yield from walk_labels(choice.body, here, module)
 
 

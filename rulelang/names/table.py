@@ -82,6 +82,7 @@ class Names:
     flow: list[tuple[nodes.Step | nodes.Repeat, nodes.Module]] = field(factory=list)
     windows: dict[str, list[tuple[nodes.Choice, nodes.Module]]] = field(factory=dict)
     ranking: tuple[nodes.Ranking, nodes.Module] | None = None
+    shown: list[tuple[nodes.Show, nodes.Module]] = field(factory=list)
     invariants: list[tuple[nodes.Invariant, nodes.Module]] = field(factory=list)
     examples: list[tuple[nodes.Example, nodes.Module]] = field(factory=list)
     labels: list[LabelSymbol] = field(factory=list)

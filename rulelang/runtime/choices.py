@@ -8,7 +8,7 @@ from math import comb
 from attrs import define, field
 
 from rulelang.core import nodes as core
-from rulelang.core.threads import refs_in, variables_in
+from rulelang.core.sight import Origins, unseen
 from rulelang.core.types import PieceT, SetT, plain
 from rulelang.graph.layout import error_at
 from rulelang.runtime.effects import Effects
@@ -79,6 +79,7 @@ class ChoiceCode:
     choice: core.Choice
     guard: Fn | None
     picks: tuple[PickCode, ...]
+    told: Callable[[State], tuple[int, ...]]  # the values in its text
 
     def count(self, s: State, at: int = 0) -> int:
         if at == 0 and self.guard is not None and not self.guard(s):
@@ -153,7 +154,7 @@ class AskCode:
 
 @define(eq=False)
 class Choices(Effects):
-    origins: dict[core.Variable, tuple[core.Expr, ...]] = field(factory=dict)  # what each variable was made from
+    origins: Origins = field(factory=dict)  # what each variable was made from
 
     def ask(self, d: core.Decide, bodies: tuple[int, ...]) -> AskCode:
         player = self.expr(d.player).fn
@@ -169,7 +170,7 @@ class Choices(Effects):
             later = [(q.base, q.count, q.such_that) for q in c.picks[index + 1 :]]
             free = not self._mentions(tuple(x for q in later for x in q if x is not None), p.var)
             picks.append(self._pick(p, free))
-        return ChoiceCode(c, guard, tuple(picks))
+        return ChoiceCode(c, guard, tuple(picks), self.told(c.text) if c.text is not None else lambda s: ())
 
     def _pick(self, p: core.Pick, free: bool) -> PickCode:
         slot = self.variable(p.var)
@@ -297,13 +298,5 @@ class Choices(Effects):
             return False
         return all(cls.count == 1 for cls in self.layout.universe(base.type).classes)
 
-    def _tells(self, e: core.Expr, seen: frozenset[core.Variable] = frozenset()) -> bool:
-        """Does this value depend on what not everybody sees, also through a `let`, a loop or an earlier pick?"""
-        if any(_secret(r) for r in refs_in(e)):
-            return True
-        made_from = [(x, var) for var in variables_in(e) - seen for x in self.origins.get(var, ())]
-        return any(self._tells(x, seen | {var}) for x, var in made_from)
-
-
-def _secret(ref: core.PlaceRef) -> bool:
-    return ref.place.visibility in ("private", "hidden")
+    def _tells(self, e: core.Expr) -> bool:
+        return any(unseen(e, None, self.origins))

@@ -8,7 +8,7 @@ from attrs import define
 from rulelang.core import nodes as core
 from rulelang.core.types import NumberT
 from rulelang.graph.layout import Universe, error_at
-from rulelang.runtime.events import AnyEvent, Became, Counted, Moved
+from rulelang.runtime.events import AnyEvent, Became, Counted, Moved, Said
 from rulelang.runtime.values import Fn, State, Values, rep
 
 Effect = Callable[[State], None]
@@ -34,6 +34,8 @@ class Effects(Values):
                 return self._bind(a)
             case core.Need():
                 return self._need(a)
+            case core.Say():
+                return self._say(a)
         raise AssertionError(a)
 
     # ------------------------------------------------------------ values
@@ -130,6 +132,20 @@ class Effects(Values):
                 raise error_at("what this rule needs does not hold: `" + origin.span.text.removeprefix("needs ") + "`", origin)
 
         return need
+
+    def _say(self, a: core.Say) -> Effect:
+        values, emit = self.told(a.text), self.emit
+        assert emit is not None
+
+        def say(s: State) -> None:
+            emit(Said(a.origin, a.text, values(s)))
+
+        return say
+
+    def told(self, text: core.Text) -> Callable[[State], tuple[int, ...]]:
+        """The values in a text, as they are stored."""
+        parts = [(self.expr(e).fn, self.store(e.type)) for e in text.values]
+        return lambda s: tuple(keep(get(s)) for get, keep in parts)
 
     # ------------------------------------------------------------ pieces
 

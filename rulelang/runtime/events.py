@@ -87,6 +87,15 @@ class Chosen(Event):
     option: str
     picks: tuple[int, ...]
     choice: core.Choice
+    told: tuple[int, ...] = ()  # the values in the option's text, as they were then
 
 
-AnyEvent = Counted | Became | Moved | Shuffled | Drawn | Began | Again | Chosen
+@frozen
+class Said(Event):
+    """A rule told something to everybody"""
+
+    text: core.Text
+    values: tuple[int, ...]
+
+
+AnyEvent = Counted | Became | Moved | Shuffled | Drawn | Began | Again | Chosen | Said

@@ -7,7 +7,7 @@ from attrs import define, field
 
 from rulelang.core import nodes as core
 from rulelang.graph.layout import Layout
-from rulelang.runtime.events import Again, AnyEvent, Became, Began, Chosen, Counted, Drawn, Moved, Shuffled
+from rulelang.runtime.events import Again, AnyEvent, Became, Began, Chosen, Counted, Drawn, Moved, Said, Shuffled
 from rulelang.runtime.values import State
 
 
@@ -63,7 +63,7 @@ class Knowledge:
                     if c is not None:
                         here.loose[c] = here.loose.get(c, 0) + 1
                 here.order = [None] * len(here.order)
-            case Counted() | Became() | Drawn() | Began() | Again() | Chosen():
+            case Counted() | Became() | Drawn() | Began() | Again() | Chosen() | Said():
                 pass
 
     def _moved(self, e: Moved) -> None:

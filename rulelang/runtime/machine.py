@@ -99,7 +99,8 @@ class Machine:
         choice = ask.choices[index]
         if self.program.values.emit is not None:
             picks = tuple(s[p.slot] for p in choice.picks)
-            events.append(Chosen(ask.decide.origin, ask.player(s), ask.decide.name, choice.choice.name, picks, choice.choice))
+            who, told = ask.player(s), choice.told(s)
+            events.append(Chosen(ask.decide.origin, who, ask.decide.name, choice.choice.name, picks, choice.choice, told))
         return ask.bodies[index]
 
     def _start_fork(self, code: ForkCode) -> None:

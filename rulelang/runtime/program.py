@@ -8,6 +8,7 @@ from typing import Any
 from attrs import define, evolve, field
 
 from rulelang.core import nodes as core
+from rulelang.core.sight import origins
 from rulelang.core.threads import walk
 from rulelang.core.types import SetT, Type
 from rulelang.graph import nodes as graph
@@ -93,11 +94,11 @@ class _Maker:
         return self.made
 
     def _do_and_test(self, node: graph.Do, after: graph.Test) -> Step:
-        effect = _in_a_row(tuple(self.code.effect(a) for a in node.actions))
+        effect = _in_a_row(self.effects(node))
         test = self.code.expr(after.test)
         t, yes, no = test.fn, after.yes, after.no
         if test.const:
-            return _do([effect], yes if test.value else no)
+            return _do((effect,), yes if test.value else no)
 
         def both(s: State) -> int:
             effect(s)
@@ -114,8 +115,8 @@ class _Maker:
             rest = self._straight(node.next, top, nodes, depth + 1)
             if rest is None:
                 return None
-            effects = tuple(self.code.effect(a) for a in node.actions)
-            return _in_a_row(effects if rest is _nothing else (*effects, rest))
+            effects = self.effects(node) if rest is _nothing else (*self.effects(node), rest)
+            return _in_a_row(effects) if effects else _nothing
         if isinstance(node, graph.Test) and depth < 8:
             yes, no = self._straight(node.yes, top, nodes, depth + 1), self._straight(node.no, top, nodes, depth + 1)
             if yes is None or no is None:
@@ -127,6 +128,8 @@ class _Maker:
         items, order, var = self.code.seq(node.base), self._order(node.order), self.code.variable(head.var)
         body, top, exit_, made = head.body, head.id, head.exit, self.made
         effect = self._straight(body, top, nodes) if order is None else None
+        if effect is _nothing:
+            return _jump(exit_)
         if effect is not None:
 
             def one(s: State) -> int:
@@ -152,11 +155,15 @@ class _Maker:
 
         return several
 
+    def effects(self, node: graph.Do) -> tuple[Callable[[State], None], ...]:
+        """What a node does; of what is only said the fast build knows nothing."""
+        return tuple(self.code.effect(a) for a in node.actions if self.emit is not None or not isinstance(a, core.Say))
+
     def step(self, node: graph.AnyNode) -> Step:
         code, emit = self.code, self.emit
         match node:
             case graph.Do():
-                return _do([code.effect(a) for a in node.actions], node.next)
+                return _do(self.effects(node), node.next)
             case graph.Test():
                 test = code.expr(node.test)
                 f, yes, no = test.fn, node.yes, node.no
@@ -388,8 +395,8 @@ def _in_a_row(effects: tuple[Callable[[State], None], ...]) -> Callable[[State],
     return row
 
 
-def _do(effects: list[Callable[[State], None]], then: int) -> Step:
-    effect = _in_a_row(tuple(effects))
+def _do(effects: tuple[Callable[[State], None], ...], then: int) -> Step:
+    effect = _in_a_row(effects)
 
     def do(s: State) -> int:
         effect(s)
@@ -463,29 +470,6 @@ def _variables(g: graph.PhaseGraph) -> Iterable[core.Variable]:
                 pass
 
 
-def _origins(g: graph.PhaseGraph) -> dict[core.Variable, tuple[core.Expr, ...]]:
-    """What the value of each variable was worked out from."""
-    found: dict[core.Variable, tuple[core.Expr, ...]] = {}
-    for node in g.nodes:
-        match node:
-            case graph.Do():
-                found.update({a.var: (a.value,) for a in node.actions if isinstance(a, core.Bind)})
-            case graph.Chance(action=core.BindRandom() as a):
-                found[a.var] = (a.base,)
-            case graph.EachStart():
-                found[node.queue] = (node.base,)
-            case graph.EachHead():
-                found[node.var] = found.get(node.queue, ())
-            case graph.Fork():
-                found[node.together.var] = (node.together.base,)
-            case graph.Ask():
-                for c in node.decide.choices:
-                    found.update({p.var: (p.base,) for p in c.picks})
-            case _:
-                pass
-    return found
-
-
 def _local_places(body: Iterable[core.Statement]) -> Iterable[core.Place]:
     for s in walk(tuple(body)):
         if isinstance(s, core.SetTo) and s.place.place.visibility == "local":
@@ -510,7 +494,7 @@ def make_program(
         layout.variables[var] = layout.size
         layout.size += 1
     persistent = layout.size
-    code = Choices(layout, emit=emit, origins=_origins(g))
+    code = Choices(layout, emit=emit, origins=origins(body))
     code.scratch_base = persistent
     code.run_pure = lambda pure: _pure(game, layout, code, pure)
     maker = _Maker(layout, code, chance, emit, watch)

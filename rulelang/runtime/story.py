@@ -7,7 +7,7 @@ from attrs import define
 from rulelang.core import nodes as core
 from rulelang.core.types import PieceT, SetT, plain
 from rulelang.graph.layout import Layout
-from rulelang.runtime.events import Again, AnyEvent, Became, Began, Chosen, Counted, Drawn, Moved, Shuffled
+from rulelang.runtime.events import Again, AnyEvent, Became, Began, Chosen, Counted, Drawn, Moved, Said, Shuffled
 from rulelang.runtime.knowledge import sees
 from rulelang.runtime.words import Words, readable
 
@@ -29,7 +29,7 @@ class Story:
             case Chosen():
                 if seat is not None and seat != event.player:
                     return None
-                label = self.words.label(event.choice, True, event.picks)
+                label = self.words.label(event.choice, True, event.picks, event.told)
                 return f"{self.words.names[event.player]}: {label}"
             case Counted():
                 if not self._sees(event.place, event.slot, seat):
@@ -47,6 +47,8 @@ class Story:
                 return self._moved(event, seat)
             case Shuffled():
                 return f"{self._where(event.place, event.slot)} is shuffled"
+            case Said():
+                return self.words.told(event.text, event.values)
             case Drawn():
                 return None
 

@@ -101,15 +101,26 @@ class Words:
 
     # ------------------------------------------------------------ options
 
-    def label(self, choice: core.Choice, is_menu: bool, picks: tuple[int, ...]) -> str:
-        """`sail to riga`; an option without a menu is known by its picks."""
-        parts = [choice.text or readable(choice.name)] if is_menu or not picks else []
-        for p, value in zip(choice.picks, picks, strict=True):
-            if p.prep is not None:
-                parts.append(p.prep)
-            parts.append(self.text(value, p.var.type))
+    def label(self, choice: core.Choice, is_menu: bool, picks: tuple[int, ...], told: tuple[int, ...]) -> str:
+        """`sail to riga`; an option without a menu is known by its picks, one whose text has values in it by its text."""
         shown = self.printed_there(choice, picks)
+        if told and choice.text is not None:
+            parts = [self.told(choice.text, told)]
+        else:
+            parts = [choice.text.written if choice.text else readable(choice.name)] if is_menu or not picks else []
+            for p, value in zip(choice.picks, picks, strict=True):
+                if p.prep is not None:
+                    parts.append(p.prep)
+                parts.append(self.text(value, p.var.type))
         return " ".join(parts) + (f": {shown}" if shown else "")
+
+    def told(self, text: core.Text, values: tuple[int, ...]) -> str:
+        """A text with the values that it had; nobody is called nobody."""
+        left = iter(values)
+        return "".join(p if isinstance(p, str) else self._told(next(left), p.type) for p in text.parts)
+
+    def _told(self, value: int, t: Type) -> str:
+        return "nobody" if value < 0 and isinstance(t, MaybeT) and isinstance(t.item, PlayerT) else self.text(value, t)
 
     def printed_there(self, choice: core.Choice, picks: tuple[int, ...]) -> str:
         """A card and one of its halves, chosen together: what is printed on that half."""

@@ -2,11 +2,14 @@
 
 Each method gets the place, the children that the grammar kept, and the `{mark}` of the line."""
 
+import re
+from collections.abc import Callable
 from typing import Any
 
 from attrs import define, evolve
 from lark import Token, Tree
 
+from rulelang.diagnostics import Problems
 from rulelang.source import SourceFile, Span
 from rulelang.surface import nodes as n
 
@@ -77,6 +80,8 @@ def marked(children: Children) -> tuple[Children, Mark]:
 @define
 class Build:
     source: SourceFile
+    hole: Callable[[int, int], "Tree[Token] | None"]
+    problems: Problems
 
     def build(self, tree: "Tree[Token]") -> Any:
         built: dict[int, Any] = {}
@@ -356,12 +361,35 @@ class Build:
     def on_needs(self, s: Span, c: Children, m: Mark) -> Any:
         return n.Needs(c[0], span=s, mark=m)
 
+    def on_say(self, s: Span, c: Children, m: Mark) -> Any:
+        return n.Say(c[0], span=s, mark=m)
+
+    def on_text(self, s: Span, c: Children, m: Mark) -> Any:
+        """`"buy {g} for {price(g)}"`: words, and values between brackets"""
+        parts: list[str | n.Expr] = []
+        at = s.start + 1
+        for found in re.finditer(r"[^{}]+|\{([^{}]*)\}|[{}]", self.source.text[at : s.end - 1]):
+            here = Span(self.source, at + found.start(), at + found.end())
+            if found.group(1) is None and found.group() not in "{}":
+                parts.append(found.group())
+            elif not (found.group(1) or "").strip():
+                self.problems.add("R006", "brackets in a text hold a value", here, "write a value between `{` and `}`, such as `{points}`")
+            elif (tree := self.hole(here.start + 1, here.end - 1)) is not None:
+                parts.append(self.build(tree))
+        return n.Text(tuple(parts), span=s)
+
+    def on_hole(self, s: Span, c: Children, m: Mark) -> Any:
+        return c[0]
+
+    def on_show(self, s: Span, c: Children, m: Mark) -> Any:
+        return n.Show(tuple(n.Name(str(t), span=self.token_span(t)) for t in c), span=s, mark=m)
+
     def on_may(self, s: Span, c: Children, m: Mark) -> Any:
         return n.Choose(None, (c[1],), c[0] or (), True, span=s, mark=c[1].mark)
 
     def on_choice(self, s: Span, c: Children, m: Mark) -> Any:
         picks = tuple(x for x in c if isinstance(x, n.Pick))
-        return n.Choice(str(c[0]), text_of(c[1]), picks, c[-2], tuple(c[-1] or ()), span=s, mark=m)
+        return n.Choice(str(c[0]), c[1], picks, c[-2], tuple(c[-1] or ()), span=s, mark=m)
 
     def on_prep_pick(self, s: Span, c: Children, m: Mark) -> Any:
         return evolve(c[1], prep=str(c[0]), span=s)
@@ -552,7 +580,7 @@ class Build:
     def one(self, who: n.Name | None, s: Span, c: Children) -> n.Choose:
         picks = tuple(x for x in c if isinstance(x, n.Pick))
         window, body = c[-2], c[-1]
-        choice = n.Choice(None, None, picks, None, tuple(body), span=s, mark=body.mark)
+        choice = n.Choice(None, c[0], picks, None, tuple(body), span=s, mark=body.mark)
         return n.Choose(who, (choice,), window or (), False, span=s, mark=body.mark)
 
     def on_choose_menu(self, s: Span, c: Children, m: Mark) -> Any:

@@ -339,11 +339,29 @@ class Pick(Node):
 
 
 @frozen
+class Text(Node):
+    """`"buy {g} for {price(g)}"`: words, and values that stand between brackets"""
+
+    parts: "tuple[str | Expr, ...]"
+
+    @property
+    def written(self) -> str:
+        return self.span.text[1:-1]
+
+
+@frozen
+class Say(Node):
+    """`say "{you} has more than {rival}"`: a line of the story, for everybody"""
+
+    text: Text
+
+
+@frozen
 class Choice(Node):
     """`sail to any c in exits(ship), only if coins >= 1`; a choice without a menu has no name of its own"""
 
     name: str | None
-    text: str | None
+    text: Text | None
     picks: tuple[Pick, ...]
     only_if: Expr | None
     body: "tuple[Statement, ...]"
@@ -470,7 +488,7 @@ class Place(Node):
     excess: tuple[tuple[str, Expr], ...]
 
 
-Statement = Phrase | Place | Step | Repeat | Let | If | Together | InTurn | Choose | End | Give | Needs
+Statement = Phrase | Place | Step | Repeat | Let | If | Together | InTurn | Choose | End | Give | Needs | Say
 
 
 # ---------------------------------------------------------------- declarations
@@ -651,6 +669,13 @@ class Ranking(Node):
 
 
 @frozen
+class Show(Node):
+    """`show influence, best_tower`: derived values that lie on the table like places"""
+
+    names: tuple[Name, ...]
+
+
+@frozen
 class ReplaceDeclaration(Node):
     """`replace define called_up(f: Faction)`"""
 
@@ -799,6 +824,7 @@ Declaration = (
     | Map
     | Place
     | EachPlayer
+    | Show
     | Define
     | Verb
     | Step

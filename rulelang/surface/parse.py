@@ -8,7 +8,7 @@ from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
-from lark import Lark, Token
+from lark import Lark, Token, Tree
 from lark.exceptions import LarkError, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 from lark.indenter import DedentError, Indenter
 from lark.utils import TextSlice
@@ -62,7 +62,8 @@ def _lark() -> Lark:
 
     def make(cache: str | bool) -> Lark:
         return Lark(
-            grammar, parser="lalr", lexer=WordLexer, postlex=Blocks(), propagate_positions=True, maybe_placeholders=True, cache=cache
+            grammar, start=["start", "hole"], parser="lalr", lexer=WordLexer, postlex=Blocks(),
+            propagate_positions=True, maybe_placeholders=True, cache=cache,
         )  # fmt: skip
 
     try:
@@ -100,6 +101,7 @@ _TOP_WORDS = [
     "repeat",
     "during",
     "ranking",
+    "show",
     "invariant",
     "example",
     "replace",
@@ -199,14 +201,30 @@ def _cuts(source: SourceFile, problems: Problems) -> Iterator[tuple[int, int]]:
 
 
 def _parse_cut(source: SourceFile, start: int, end: int, problems: Problems) -> nodes.Declaration | nodes.Header | None:
+    """One declaration; then the holes in its texts, each a value at its true place in the file."""
+    tree = _tree(source, start, end, "start", problems)
+    if tree is None:
+        return None
+    for token in re.finditer(r"\d{10,}", source.text[start:end]):
+        if int(token.group()) > MAX_NUMBER:
+            span = Span(source, start + token.start(), start + token.end())
+            problems.add("R005", "a number beyond 2 to the power of 53", span, "no rule needs it; use a smaller one")
+            return None
+    before = len(problems.found)
+    build = Build(source, lambda at, to: _tree(source, at, to, "hole", problems), problems)
+    made: nodes.Declaration | nodes.Header = build.build(tree)
+    return made if len(problems.found) == before else None
+
+
+def _tree(source: SourceFile, start: int, end: int, rule: str, problems: Problems) -> "Tree[Token] | None":
     text = source.text
     slice_text = text if end < len(text) or text.endswith("\n") else text + "\n"
     try:
-        tree = _lark().parse(TextSlice(slice_text, start, len(slice_text) if end == len(text) else end))
+        return _lark().parse(TextSlice(slice_text, start, len(slice_text) if end == len(text) else end), start=rule)
     except UnexpectedToken as err:
         _unexpected(
             source,
-            err.token.start_pos or start,
+            err.token.start_pos or (start if rule == "start" else end),
             len(str(err.token).rstrip("\n")),
             err.token.type,
             set(err.accepts or err.expected),
@@ -228,14 +246,6 @@ def _parse_cut(source: SourceFile, start: int, end: int, problems: Problems) -> 
         _unexpected(source, err.pos_in_stream or start, 1, "", set(), start, end, problems)
     except LarkError as err:
         raise AssertionError(str(err)) from err
-    else:
-        for token in re.finditer(r"\d{10,}", text[start:end]):
-            if int(token.group()) > MAX_NUMBER:
-                span = Span(source, start + token.start(), start + token.end())
-                problems.add("R005", "a number beyond 2 to the power of 53", span, "no rule needs it; use a smaller one")
-                return None
-        made: nodes.Declaration | nodes.Header = Build(source).build(tree)
-        return made
     return None
 
 

@@ -1,0 +1,73 @@
+"""Who may see what a text tells: the words of an option go to the one who chooses, `say` and `show` to everybody.
+
+A value tells of every place that it reads, also through a definition, a `let`, a loop or a pick.  The number of pieces
+in a place whose number is public tells nothing."""
+
+from collections.abc import Iterator
+
+from rulelang.core import nodes as core
+from rulelang.core.threads import refs_in, variables_in, walk
+from rulelang.diagnostics import Note, Problems
+
+Origins = dict[core.Variable, tuple[core.Expr, ...]]
+
+
+def check_sight(game: core.Game, problems: Problems) -> None:
+    made_from = origins(game.flow)
+    for s in walk(game.flow):
+        match s:
+            case core.Say():
+                for part in s.text.values:
+                    _report(part, None, made_from, "everybody hears this", s.origin, problems)
+            case core.Decide():
+                for c in s.choices:
+                    for part in c.text.values if c.text is not None else ():
+                        _report(part, s.player, made_from, "the one who chooses reads this", c.origin, problems)
+            case _:
+                pass
+    for shown in game.shown:
+        if shown.function.body is not None:
+            _report(shown.function.body, None, made_from, f"everybody sees `{shown.name}`", core.Origin(shown.span), problems)
+
+
+def _report(e: core.Expr, reader: core.Expr | None, made_from: Origins, what: str, origin: core.Origin, problems: Problems) -> None:
+    for ref in unseen(e, reader, made_from):
+        problems.add(
+            "R260", f"{what}, but `{ref.place.name}` is {ref.place.visibility}",
+            origin.calls[0] if origin.calls else origin.span,
+            "tell only what lies open; how many pieces lie there is told where the place says `number public`",
+            heading=origin.heading, notes=[Note(ref.place.span, "declared here")],
+        )  # fmt: skip
+        return
+
+
+def unseen(
+    e: core.Expr, reader: core.Expr | None, made_from: Origins, seen: frozenset[core.Variable] = frozenset()
+) -> Iterator[core.PlaceRef]:
+    """The places behind a value that its reader (everybody where there is none) may not see."""
+    for ref in refs_in(e, sizes=False):
+        if ref.place.visibility == "hidden" or (ref.place.visibility == "private" and not _is(ref.owner, reader)):
+            yield ref
+    for var in variables_in(e) - seen:
+        for source in made_from.get(var, ()):
+            yield from unseen(source, reader, made_from, seen | {var})
+
+
+def origins(flow: tuple[core.Statement, ...]) -> Origins:
+    """What the value of each variable was worked out from."""
+    found: Origins = {}
+    for s in walk(flow):
+        match s:
+            case core.Bind():
+                found[s.var] = (s.value,)
+            case core.BindRandom() | core.ForEach() | core.Together():
+                found[s.var] = (s.base,)
+            case core.Decide():
+                found.update({p.var: (p.base,) for c in s.choices for p in c.picks})
+            case _:
+                pass
+    return found
+
+
+def _is(owner: core.Expr | None, reader: core.Expr | None) -> bool:
+    return isinstance(owner, core.Var) and isinstance(reader, core.Var) and owner.var is reader.var
