@@ -180,11 +180,17 @@ class View:
 
     def there(self, place: core.Place, keys: tuple[str, ...]) -> str:
         """What lies in a place with these keys; of a place that every player has, who has what; a counter at 0 is nothing."""
-        seats = range(len(self.names)) if place.per_player else (-1,)
-        found = {seat: self.held(place, seat, keys) for seat in seats}
-        cells = {seat: self.cell(place, held, seat, keys) for seat, held in found.items() if held != 0}
-        names = {seat: "you: " if seat == self.seat else f"{self.names[seat]}: " for seat in seats if seat >= 0}
-        return ", ".join(names.get(seat, "") + cell for seat, cell in cells.items() if cell)
+        shown = []
+        for seat in range(len(self.names)) if place.per_player else (-1,):
+            held = self.held(place, seat, keys)
+            if held == 0 and isinstance(plain(place.type), NumberT):
+                continue
+            cell = self.cell(place, held, seat, keys)
+            if isinstance(plain(place.type), PlayerT) and held == self.seat:
+                cell = "you"
+            if cell:
+                shown.append(cell if seat < 0 else f"you: {cell}" if seat == self.seat else f"{self.names[seat]}: {cell}")
+        return ", ".join(shown)
 
     def standing(self, kind: core.Kind, member: str) -> list[str]:
         """`port`, `your home`: every status that names this member."""

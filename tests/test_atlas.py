@@ -17,6 +17,7 @@ from rulelang.board import Screen, View
 
 BOARDS = Path(__file__).parent / "boards"
 COAST = """game coast "The Coast", players 3..3
+use compare
 
 kind Town(east: 0..99, south: 0..99)
     narva:   90 5
@@ -82,12 +83,14 @@ repeat days, 3 times
                 set harbour to t
                 set seen to roads(t)
 
+define busiest(t: Town) = leader among players by guests(t), ties none
+show busiest
 ranking by most talers, ties shared
 """
 
 
 WITHOUT_POSITIONS = COAST.replace(", drawn at east and south", "")
-BOARDS_AT = [("drawn", 80), ("drawn", 100), ("drawn", 130), ("listed", 80)]
+BOARDS_AT = [("drawn", 80), ("drawn", 100), ("drawn", 130), ("listed", 100)]
 
 
 @pytest.fixture(scope="module")
@@ -128,6 +131,13 @@ def test_everything_is_there(name: str, width: int, matches: dict[str, Match]) -
         assert town in words
     for word in ("harbour", "storm", "your home", "lanes", "roads", "quay", "guests", "toll"):
         assert word in words, word
+
+
+def test_seat_0_is_somebody_and_a_counter_at_0_is_nothing(matches: dict[str, Match]) -> None:
+    shown = {text.split()[0]: text for _, _, text in boxes(board(matches["drawn"], 130).splitlines())}
+    assert "busiest  seat 0" in shown["reval"] and "busiest  you" in shown["riga"] and "busiest" not in shown["narva"]
+    assert "toll  2" in shown["riga"] and "toll" not in shown["reval"]
+    assert "guests  you: 2" in shown["riga"] and "seat 0: 0" not in shown["riga"]
 
 
 def test_without_positions_or_room_it_is_a_table(matches: dict[str, Match]) -> None:
