@@ -49,7 +49,7 @@ CODES: dict[str, Code] = {
     "R114": Code("a layer of another game", "A variant says `variant NAME of GAME`, and is loaded on that game only."),
     "R120": Code("a game that overrides", "before, after, replace, offer and extend belong into a variant."),
     "R121": Code("flow in a layer", "A step of a variant must say where it happens: before, after or instead of a label of the game."),
-    "R122": Code("nothing of that name to change", "`rulelang show labels GAME` lists every label, definition and table that a variant can name."),
+    "R122": Code("nothing of that name to change", "`rulelang show labels GAME` lists every label, definition, table and map that a variant can name."),
     "R123": Code("two layers replace the same", "Only one layer can replace a thing; others can say before or after."),
     "R124": Code("replaced with another signature", "Who calls it must not notice: keep keys, prepositions and labels."),
     "R125": Code("a label with several meanings", "Say more of its path.", "after waive", "after take_card.waive"),

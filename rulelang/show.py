@@ -27,7 +27,7 @@ def _show_surface(loaded: Loaded) -> Iterator[str]:
 def _show_core(loaded: Loaded) -> Iterator[str]:
     game, flow = loaded.game, loaded.flow
     assert game is not None and flow is not None
-    groups: tuple[dict[Any, Any], ...] = (game.kinds, game.pieces, game.tables, game.places, game.options, flow.functions)
+    groups: tuple[dict[Any, Any], ...] = (game.kinds, game.pieces, game.tables, game.maps, game.places, game.options, flow.functions)
     for thing in (thing for group in groups for thing in group.values()):
         yield from _tree(thing, 0)
     for part in (*game.flow, game.ranking, *game.invariants):

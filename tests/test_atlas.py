@@ -150,6 +150,7 @@ def test_without_positions_or_room_it_is_a_table(matches: dict[str, Match]) -> N
 def test_a_name_with_an_escape_sequence_is_shown_not_obeyed(matches: dict[str, Match]) -> None:
     shown = board(matches["drawn"], 130, ("\x1b[31mred", "ben", "carl"))
     assert "\x1b" not in shown and "home of \\u001b[31mred" in shown
+    assert len(boxes(shown.splitlines())) == 7
 
 
 # ---------------------------------------------------------------- any map
