@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define
 
+from rulelang.atlas import Spot, draw
 from rulelang.core import nodes as core
 from rulelang.core.types import BoolT, KindT, NumberT, PieceT, PlayerT, SetT, Type, plain
 from rulelang.diagnostics import printable
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
 LISTED = 60  # options that are listed before one has to type a part of the label
+ATLAS_WIDTH = 140  # a map that is drawn wider falls apart
 
 
 @define(eq=False)
@@ -176,6 +178,36 @@ class View:
             return self.group(held, item, owner, place.word == "pile", by_type)
         return self.lying(held, place.type, by_type)
 
+    def there(self, place: core.Place, keys: tuple[str, ...]) -> str:
+        """What lies in a place with these keys; of a place that every player has, who has what; a counter at 0 is nothing."""
+        shown = []
+        for seat in range(len(self.names)) if place.per_player else (-1,):
+            held = self.held(place, seat, keys)
+            if held == 0 and isinstance(plain(place.type), NumberT):
+                continue
+            cell = self.cell(place, held, seat, keys)
+            if isinstance(plain(place.type), PlayerT) and held == self.seat:
+                cell = "you"
+            if cell:
+                shown.append(cell if seat < 0 else f"you: {cell}" if seat == self.seat else f"{self.names[seat]}: {cell}")
+        return ", ".join(shown)
+
+    def standing(self, kind: core.Kind, member: str) -> list[str]:
+        """`port`, `your home`: every status that names this member."""
+        found = []
+        for place in self.places:
+            t = place.type.item if isinstance(place.type, SetT) else place.type
+            if place.word != "status" or plain(t) != KindT(kind.name) or KindT(kind.name) in place.keys:
+                continue
+            for owner in range(len(self.names)) if place.per_player else (-1,):
+                for keys in product(*(self.keys(k) for k in place.keys)):
+                    held = self.held(place, owner, keys)
+                    if held == member or (isinstance(held, list) and member in held):
+                        words = [readable(place.name), *map(self.key, keys, place.keys)]
+                        words = ["your", *words] if owner == self.seat else [*words, "of", self.names[owner]] if owner >= 0 else words
+                        found.append(" ".join(words))
+        return found
+
     def covered(self, place: core.Place, held: dict[str, Any], item: Type, owner: int) -> str:
         count = str(held.get("count", "?"))
         known = held.get("known", [])
@@ -261,15 +293,58 @@ class Screen:
                 elif p.visibility == "public" or p.counted:
                     empty.append(readable(p.name))
         tables: list[RenderableType] = [single] if single.row_count else []
-        for keyed in dict.fromkeys(p.keys for p in places if p.keys):
+        charts: dict[str, list[core.Map]] = {}
+        for chart in view.game.maps.values():
+            charts.setdefault(chart.kind.name, []).append(chart)
+        mapped: set[tuple[Type, ...]] = {(KindT(kind),) for kind in charts}
+        for keyed in dict.fromkeys(p.keys for p in places if p.keys and p.keys not in mapped):
             made = self.matrix(view, [p for p in places if p.keys == keyed], empty)
             if made is not None:
                 tables.append(made)
         self.side_by_side(tables)
+        for kind, maps in charts.items():
+            self.atlas(view, maps, [p for p in places if p.keys == (KindT(kind),)], empty)
         self.seats(view, [p for p in places if p.per_player and not p.keys], empty)
         if view.whole:
             self.say(f"nothing in: {', '.join(empty)}" if empty else "", "dim")
             self.legend(view.in_sight(), "What is printed on the pieces in sight:")
+
+    def atlas(self, view: View, maps: list[core.Map], places: list[core.Place], empty: list[str]) -> None:
+        """A map with what is there: drawn where its members have positions and there is room, else a row for each member."""
+        kind = maps[0].kind
+        held = {p: [view.there(p, (member,)) for member in kind.members] for p in places}
+        empty.extend(readable(p.name) for p in places if not any(held[p]))
+        at = next((m.at for m in maps if m.at), ())
+        spots = []
+        for n, member in enumerate(kind.members):
+            ways = [(m.name if len(maps) > 1 else "", [kind.members[goal] for goal in m.ways[n]]) for m in maps]
+            spots.append(
+                Spot(
+                    readable(member),
+                    at[n] if at else (0, 0),
+                    tuple(map(printable, view.standing(kind, member))),
+                    tuple((readable(p.name), printable(held[p][n])) for p in places if held[p][n]),
+                    tuple((readable(title), ", ".join(map(readable, goals))) for title, goals in ways if goals),
+                )
+            )
+        lines = draw(spots, min(self.console.width, ATLAS_WIDTH)) if at else []
+        if lines:
+            self.say("\n".join(lines))
+        else:
+            self.console.print(self.roll(spots))
+        self.console.print()
+
+    def roll(self, spots: list[Spot]) -> "Table":
+        """The same as a table."""
+        here = [{"here": f"● {', '.join(spot.here)}"} if spot.here else {} for spot in spots]
+        entries = [dict(spot.entries) for spot in spots]
+        ways = [{title or "ways to": goals for title, goals in spot.ways} for spot in spots]
+        titles = dict.fromkeys(title for found in (here, entries, ways) for texts in found for title in texts)
+        made = self.grid("", *titles)
+        for n, spot in enumerate(spots):
+            texts = here[n] | entries[n] | ways[n]
+            self.row(made, (spot.name, *(texts.get(title, "") for title in titles)))
+        return made
 
     def matrix(self, view: View, places: list[core.Place], empty: list[str]) -> "Table | None":
         """Places with the same keys: a row for each key, a column for each place and owner."""

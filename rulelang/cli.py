@@ -13,6 +13,7 @@ from rulelang.errors import MatchFileError, RuleError, RulelangError, RulesError
 
 if TYPE_CHECKING:
     from rulelang.api import Game, Match
+    from rulelang.core import nodes as core
     from rulelang.diagnostics import Diagnostic
     from rulelang.pipeline import Loaded
 
@@ -383,15 +384,28 @@ def replay(file: Path) -> None:
 @click.argument("game")
 @with_option
 @click.option("--format", "form", type=click.Choice(["dot", "mermaid"]), default="dot")
-def graph(game: str, layers: tuple[str, ...], form: str) -> None:
-    """The course of the game as a picture: steps, loops, decisions."""
+@click.option("--map", "chart", metavar="NAME", help="A map that the rules declare, in place of the course of the game.")
+def graph(game: str, layers: tuple[str, ...], form: str, chart: str | None) -> None:
+    """A picture: the course of the game with its steps, loops and decisions, or a map of it."""
     from rulelang import pipeline
     from rulelang.graph import picture
     from rulelang.graph.compile import compile_graph
 
     checked = pipeline.require(pipeline.load(game, _layers(layers)))
-    drawn = picture.draw(compile_graph(checked.flow))
-    click.echo((picture.dot if form == "dot" else picture.mermaid)(drawn, checked.title))
+    title = checked.title if chart is None else f"{checked.title}: {chart}"
+    drawn = picture.draw(compile_graph(checked.flow)) if chart is None else picture.draw_map(_map(checked, chart))
+    click.echo((picture.dot if form == "dot" else picture.mermaid)(drawn, title))
+
+
+def _map(game: "core.Game", name: str) -> "core.Map":
+    from rulelang.diagnostics import near
+
+    if name in game.maps:
+        return game.maps[name]
+    if not game.maps:
+        raise UsageError(f"{game.name} declares no map: it has no line `map NAME(...)`")
+    hint = near(name, game.maps) or f"it has: {', '.join(game.maps)}"
+    raise UsageError(f"{game.name} has no map `{name}`; {hint}")
 
 
 @cli.command()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -115,6 +116,34 @@ def test_with_two_people_the_screen_is_handed_over(tmp_path: Path) -> None:
 def test_graph_draws_the_course_of_the_game(form: str) -> None:
     done = rulelang("graph", "visby", "--format", form)
     assert done.returncode == 0 and ("digraph" if form == "dot" else "flowchart") in done.stdout and "Merchant" in done.stdout
+
+
+def test_graph_draws_a_declared_map() -> None:
+    """Where its members lie, with y upwards; a way in the direction in which it is written."""
+    dot = rulelang("graph", "hansa", "--map", "exits").stdout
+    at = {name: (float(x), float(y)) for name, x, y in re.findall(r'"(\w+)" \[.*pos="([-\d.]+),([-\d.]+)!"\]', dot)}
+    assert len(at) == 9 and "layout=neato" in dot
+    assert at["aalborg"][0] < at["copenhagen"][0] < at["riga"][0]
+    assert at["tonsberg"][1] > at["copenhagen"][1] > at["lubeck"][1]
+    assert '"reval" -> "riga";' in dot and '"riga" -> "reval"' not in dot
+    mermaid = rulelang("graph", "hansa", "--map", "exits", "--format", "mermaid").stdout
+    assert "flowchart" in mermaid and mermaid.count("-->") == dot.count("->") == 13
+    fails(rulelang("graph", "hansa", "--map", "exit"), 2, "did you mean `exits`?")
+    fails(rulelang("graph", "hansa", "--map", "roads"), 2, "it has: exits")
+    fails(rulelang("graph", "visby", "--map", "exits"), 2, "visby declares no map")
+
+
+def test_graph_draws_a_way_there_and_back_as_one_line() -> None:
+    roads = "tests/language/maps/good/both_ways_leads_back.rule"
+    dot = rulelang("graph", roads, "--map", "roads").stdout
+    assert dot.count("->") == dot.count("dir=both") == 3 and "pos=" not in dot and "layout" not in dot
+    assert rulelang("graph", roads, "--map", "roads", "--format", "mermaid").stdout.count("<-->") == 3
+
+
+def test_the_ship_stands_on_the_map() -> None:
+    shown = rulelang("play", "hansa", "--seats", "human,random", "--seed", "3", stdin="q\nq\n", COLUMNS="100").stdout
+    box = shown[shown.index("┏") : shown.index("┛")]
+    assert "copenhagen" in box and "● port" in box
 
 
 @pytest.mark.parametrize("stage", ["surface", "names", "core", "graph", "labels"])

@@ -109,6 +109,8 @@ def fits(d: Diagnostic, file: str, line: int, code: str, part: str) -> bool:
         ("layers/bad/an_ambiguous_label", "R125", "base.rule"),
         ("layers/bad/another_signature", "R124", "base.rule"),
         ("layers/bad/a_layer_must_not_cover_names", "R101", "base.rule"),
+        ("maps/bad/a_layer_cuts_a_member_off", "R207", "base.rule"),
+        ("maps/bad/a_new_member_is_cut_off", "R207", "base.rule"),
         ("tables/bad/a_table_has_no_overlap.rule", "R205", "a_table_has_no_overlap.rule"),
         ("library/bad/a_split_without_a_remainder.rule", "R231", "split.rule"),
     ],

@@ -17,6 +17,7 @@ ABOVE = [
     "codes",
     "show",
     "telling",
+    "atlas",
     "board",
     "terminal",
     "serial",

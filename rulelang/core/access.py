@@ -200,12 +200,12 @@ class Access:
             if symbol.sort == "place" and name in self.places:
                 ref = self._ref(self.places[name], keys, owner, scope, span)
                 return core.Const(0, type=ERROR, span=span) if ref is None else self.read(ref, span)
-            if symbol.sort == "table" and owner is None:
+            if symbol.sort in ("table", "map") and owner is None:
                 return self._table(name, keys, scope, span)
             if symbol.sort == "option" and name in self.options and not keys and owner is None:
                 option = self.options[name]
                 return core.OptionValue(option, type=option.type, span=span)
-            if symbol.sort in ("place", "table", "option"):
+            if symbol.sort in ("place", "table", "map", "option"):
                 return core.Const(0, type=ERROR, span=span)
         if name in self.names.definitions and any(self.sees_definition(d, scope) for d in self.names.definitions[name]):
             return self.call_value(name, "lookup" if keys else "plain", keys, (), owner, scope, span, want)

@@ -6,6 +6,7 @@ from rulelang.core import nodes as core
 from rulelang.core.flow import Flow
 from rulelang.core.scope import Scope
 from rulelang.core.secrecy import check_secrecy
+from rulelang.core.tables import build_tables
 from rulelang.core.types import PLAYER, BoolT, KindT, NumberT, PlayerT, Type
 from rulelang.core.world import World
 from rulelang.diagnostics import Note, Problems, near
@@ -24,6 +25,7 @@ def check(names: Names, problems: Problems, given: Given | None = None) -> tuple
     `given` are definitions that an example fixes."""
     world = World(names, problems)
     world.build()
+    build_tables(world)
     counts = _players(names, problems)
     flow = Flow(names, world, problems, counts=counts, given=given or {})
     _options(flow, names)
@@ -32,7 +34,7 @@ def check(names: Names, problems: Problems, given: Given | None = None) -> tuple
     _piece_starts(flow, names)
     game = core.Game(
         names.header.name, names.header.title, counts, tuple(m.name for m in names.layers),
-        world.kinds, world.pieces, world.tables, flow.places, flow.options,
+        world.kinds, world.pieces, world.tables, world.maps, flow.places, flow.options,
     )  # fmt: skip
     body: list[core.Statement] = []
     for item, module in names.flow:
@@ -219,12 +221,10 @@ def _unused(names: Names, problems: Problems) -> None:
     for symbol in names.symbols.values():
         if symbol.module.name in library or id(symbol.node) in names.used or not shown:
             continue
-        what = {"kind": "kind", "pieces": "pieces", "table": "table", "place": "place", "option": "option"}[symbol.sort]
-        if symbol.sort in ("table", "place", "option", "kind", "pieces"):
-            problems.add(
-                "R110", f"{what} `{symbol.name}` is never used", name_span(symbol.node, symbol.name),
-                "use it in a rule, or leave it out", is_error=False,
-            )  # fmt: skip
+        problems.add(
+            "R110", f"{symbol.sort} `{symbol.name}` is never used", name_span(symbol.node, symbol.name),
+            "use it in a rule, or leave it out", is_error=False,
+        )  # fmt: skip
     for made in names.definitions.values():
         for d in made:
             if (

@@ -58,6 +58,16 @@ class Table:
 
 
 @frozen(eq=False)
+class Map:
+    """`map exits(city: City), drawn at east and south`: the table of the same name, as pictures need it"""
+
+    name: str
+    kind: Kind
+    ways: tuple[tuple[int, ...], ...]  # from each member
+    at: tuple[tuple[int, int], ...]  # where each lies: to the right, downwards; or nothing
+
+
+@frozen(eq=False)
 class Place:
     """`counter cubes: 0..15, public, starts at 2, excess beyond 15 is lost`; a place of a body has no visibility"""
 
@@ -718,6 +728,7 @@ class Game:
     kinds: dict[str, Kind]
     pieces: dict[str, Pieces]
     tables: dict[str, Table]
+    maps: dict[str, Map]
     places: dict[str, Place]
     options: dict[str, Option]
     flow: tuple[Statement, ...] = ()

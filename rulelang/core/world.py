@@ -1,4 +1,4 @@
-"""What there is: kinds, pieces and tables from their printed rows, all cells checked against their fields."""
+"""What there is: kinds and pieces from their printed rows, all cells checked against their fields."""
 
 from itertools import product
 from math import prod
@@ -7,15 +7,13 @@ from attrs import define, field
 
 from rulelang.core import nodes as core
 from rulelang.core.types import BOOL, ERROR, NONE, NUMBER, PLAYER, BoolT, ErrorT, KindT, MaybeT, NumberT, PieceT, SetT, Type, join
-from rulelang.diagnostics import Note, Problems, near
-from rulelang.names.collect import name_span
+from rulelang.diagnostics import Problems, near
 from rulelang.names.table import Names
 from rulelang.source import Span
 from rulelang.surface import nodes
 
 NO_VALUE = -1  # how `none` looks when a match runs
 MAX_PIECES = 100_000
-MAX_CELLS = 1_000_000
 
 
 @define(eq=False)
@@ -27,6 +25,7 @@ class World:
     kinds: dict[str, core.Kind] = field(factory=dict)
     pieces: dict[str, core.Pieces] = field(factory=dict)
     tables: dict[str, core.Table] = field(factory=dict)
+    maps: dict[str, core.Map] = field(factory=dict)
 
     # ------------------------------------------------------------ types
 
@@ -135,18 +134,10 @@ class World:
                 self.kinds[symbol.name].fields.update(self._fields(symbol.node.fields, [p[0] for p in printed]))
             elif isinstance(symbol.node, nodes.Pieces):
                 self._build_pieces(symbol.node, symbol.per_player)
-        for symbol in symbols:
-            if isinstance(symbol.node, nodes.Table):
-                self._build_table(symbol.node)
 
     def _extra(self, name: str, word: str) -> list[nodes.Row]:
-        found: list[nodes.Row] = []
-        for extend, _module in self.names.extensions.get(name, []):
-            if extend.word == word:
-                found.extend(r for r in extend.rows if isinstance(r, nodes.Row))
-            else:
-                self.problems.add("R122", f"`{name}` is no {extend.word}", extend.span, f"write `extend {word} {name}`")
-        return found
+        added = [extend for extend, _module in self.names.extensions.get(name, []) if extend.word == word]
+        return [row for extend in added for row in extend.rows if isinstance(row, nodes.Row)]
 
     def _build_pieces(self, node: nodes.Pieces, per_player: bool) -> None:
         rows = [*node.rows, *self._extra(node.name, "pieces")]
@@ -244,124 +235,3 @@ class World:
         shown = part if isinstance(part, str) else span.text
         self.problems.add("R203", f"`{shown}` does not fit `{what}`", span, f"`{what}` is {t}")
         return 0
-
-    # ------------------------------------------------------------ tables
-
-    def _build_table(self, node: nodes.Table) -> None:
-        keys = tuple(self.type_of(p.type) for p in node.params)
-        sizes = [self.size(k) for k in keys]
-        if any(s is None for s in sizes):
-            self.problems.add("R202", f"the keys of `{node.name}` must be finite", node.span, "a range such as 2..6, or a kind")
-            return
-        dims = [s or 0 for s in sizes]
-        total = prod(dims)
-        if total > MAX_CELLS:
-            self.problems.add("R005", f"a table of {total} cells", node.span, "fewer keys")
-            return
-        rows = list(node.rows)
-        for extend, _module in self.names.extensions.get(node.name, []):
-            rows.extend(r for r in extend.rows if isinstance(r, nodes.TableRow))
-        wrong_before = len(self.problems.found)
-        value_type = self._table_type(rows)
-        if len(self.problems.found) > wrong_before:
-            value_type = ERROR
-        filled: dict[int, tuple[int, nodes.TableRow]] = {}
-        before = len(self.problems.found)
-        for row in rows:
-            if len(row.keys) != len(keys):
-                self.problems.add(
-                    "R203", f"this row has {len(row.keys)} keys, the table has {len(keys)}", row.span, "one key for each column"
-                )
-                continue
-            value = self._table_value(row.value, value_type, node.name)
-            for cell in product(*(self._key(k, t, row, node.name) for k, t in zip(row.keys, keys, strict=True))):
-                at = 0
-                for one, dim in zip(cell, dims, strict=True):
-                    at = at * dim + one
-                if at in filled:
-                    shown = ", ".join(self.key_names(t)[c] for t, c in zip(keys, cell, strict=True))
-                    self.problems.add(
-                        "R205",
-                        f"`{node.name}` has two values for {shown}",
-                        row.span,
-                        "one row for each key",
-                        notes=[Note(filled[at][1].span, "the other row")],
-                    )
-                filled[at] = (value, row)
-        holes = [i for i in range(total) if i not in filled]
-        if holes and len(self.problems.found) == before:
-            missing: list[str] = []
-            for at in holes[:6]:
-                cell_names: list[str] = []
-                for t, dim in zip(reversed(keys), reversed(dims), strict=True):
-                    cell_names.insert(0, self.key_names(t)[at % dim])
-                    at //= dim
-                missing.append(", ".join(cell_names))
-            self.problems.add(
-                "R204",
-                f"`{node.name}` has no value for {'; '.join(missing)}{' ...' if len(holes) > 6 else ''}",
-                name_span(node, node.name),
-                "add a row for it, or narrow the key",
-            )
-        values = tuple(filled[i][0] if i in filled else 0 for i in range(total))
-        self.tables[node.name] = core.Table(node.name, keys, value_type, values, node.span, node.source)
-
-    def _key(self, key: object, t: Type, row: nodes.TableRow, table: str) -> range | list[int]:
-        if isinstance(key, tuple) and isinstance(t, NumberT):
-            low, high = key[0], key[1] if key[1] is not None else t.high
-            assert t.low is not None and t.high is not None and high is not None
-            if low < t.low or high > t.high:
-                self.problems.add("R203", f"{low}..{high} is outside of the key of `{table}`", row.span, f"the key is {t}")
-            return range(max(low, t.low) - t.low, min(high, t.high) - t.low + 1)
-        before = len(self.problems.found)
-        value = self.literal(key, t, row.span, f"the key of {table}")
-        if len(self.problems.found) > before:
-            return []
-        low = t.low or 0 if isinstance(t, NumberT) else 0
-        size = self.size(t) or 0
-        return [value - low] if 0 <= value - low < size else []
-
-    def _table_type(self, rows: list[nodes.TableRow]) -> Type:
-        found: Type | None = None
-        for row in rows:
-            one = self._literal_type(row.value)
-            made = one if found is None else join(found, one)
-            if made is None:
-                self.problems.add("R201", f"{one} beside {found}", row.value.span, "all values of a table have one type")
-                continue
-            found = made
-        return found or ERROR
-
-    def _literal_type(self, value: nodes.Expr) -> Type:
-        match value:
-            case nodes.Number():
-                return NumberT(value.value, value.value)
-            case nodes.Truth():
-                return BOOL
-            case nodes.Name(name="none"):
-                return NONE
-            case nodes.Name() if value.name in self.names.members:
-                return KindT(self.names.members[value.name][0])
-            case nodes.ListOf():
-                found: Type = ERROR
-                for item in value.items:
-                    found = self._literal_type(item)
-                return SetT(found)
-        self.problems.add(
-            "R203", f"`{value.span.text}` is no printed value", value.span, "a number, a member of a kind, yes, no, none, or a list"
-        )
-        return ERROR
-
-    def _table_value(self, value: nodes.Expr, t: Type, table: str) -> int:
-        raw = (
-            value.value
-            if isinstance(value, nodes.Number | nodes.Truth)
-            else value
-            if isinstance(value, nodes.ListOf)
-            else getattr(value, "name", None)
-        )
-        if isinstance(t, ErrorT):
-            return 0
-        if isinstance(t, SetT) and isinstance(t.item, ErrorT):
-            return 0
-        return self.literal(raw, t, value.span, table)

@@ -11,7 +11,7 @@ class Symbol:
     """One declared thing: `counter points` under `each player` of the module `harbour`."""
 
     name: str
-    sort: str  # kind, pieces, table, place, define, verb, option
+    sort: str  # kind, pieces, table, map, place, define, verb, option
     node: nodes.Node
     module: nodes.Module
     per_player: bool = False
@@ -88,6 +88,7 @@ class Names:
     labels: list[LabelSymbol] = field(factory=list)
     hooks: dict[int, Hooks] = field(factory=dict)  # by id of the labelled node
     extensions: dict[str, list[tuple[nodes.Extend, nodes.Module]]] = field(factory=dict)
+    new_rows: dict[str, list[nodes.ReplaceRows]] = field(factory=dict)
     options: list[tuple[nodes.Option, nodes.Module]] = field(factory=list)
     uses: dict[str, frozenset[str]] = field(factory=dict)  # module -> modules it sees, itself included
     unread: frozenset[str] = frozenset()  # words of declarations that could not be read

@@ -88,6 +88,7 @@ _TOP_WORDS = [
     "ring",
     "pieces",
     "table",
+    "map",
     "counter",
     "status",
     "zone",
@@ -141,6 +142,7 @@ _WORDS = {
     "EXCESS": "`beyond` or `below`",
     "TOGETHER": "`together` or `secretly`",
     "ROUNDED": "`rounded down` or `rounded up`",
+    "ROWED": "`table` or `map`",
 }
 
 
