@@ -264,8 +264,7 @@ def _base_holds(loaded: "Loaded") -> set[tuple[str, str]]:
     from rulelang.names.collect import collect
     from rulelang.pipeline import Loaded
 
-    last = next(i for i, m in enumerate(loaded.modules) if m.header and m.header.word == "game")
-    base = Loaded(Problems(), loaded.modules[: last + 1])
+    base = Loaded(Problems(), loaded.base)
     base.names = collect(base.modules, (), base.problems)
     if base.names is not None:
         base.game, base.flow = check_core(base.names, base.problems)

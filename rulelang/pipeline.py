@@ -35,6 +35,7 @@ class Loaded:
     problems: Problems
     modules: tuple[nodes.Module, ...] = ()
     layers: tuple[nodes.Module, ...] = ()
+    base: tuple[nodes.Module, ...] = ()  # the game without its layers, and without what only they use
     names: Names | None = None
     game: core.Game | None = None
     flow: Flow | None = None
@@ -209,7 +210,7 @@ def _load_file(path: Path, with_: Iterable[str], problems: Problems, source: Sou
     layers = [*((loaded.parse(read(p)), p.parent) for p in wanted), *layers]
     used: dict[str, nodes.Module] = {}
     loaded.use(main, (folder,), used)
-    modules = [*used.values(), main]
+    loaded.base = (*used.values(), main)
     for layer, home in layers:
         if layer.header is not None and (layer.header.word != "variant" or layer.header.base != main.name):
             hint = f'its header would be `variant {layer.name} of {main.name} "..."`'

@@ -63,6 +63,8 @@ def test_test_runs_examples_and_says_what_layers_change() -> None:
     assert done.returncode == 0 and "0 failed" in done.stdout
     with_layer = rulelang("test", "visby", "--with", "long_winter")
     assert with_layer.returncode == 0 and "changed by the layers: V14" in with_layer.stdout
+    more_cards = rulelang("test", "tallinn", "--with", "envoy")  # what only the layer uses is no part of the base game either
+    assert more_cards.returncode == 0 and "changed by the layers: T1" in more_cards.stdout
 
 
 def test_a_failing_example_fails(tmp_path: Path) -> None:
