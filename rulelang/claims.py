@@ -153,22 +153,27 @@ class _Run:
     def _fix_definitions(self, lines: Iterable[nodes.ExampleLine]) -> None:
         """`given purse: 42, 0` fixes a definition: the rules are checked once more with it."""
         for line in lines:
-            if isinstance(line, nodes.ExState) and line.word == "given" and line.target.name in self.names.definitions:
+            if isinstance(line, nodes.ExState) and line.word == "given" and self._known_as(line.target.name) is not None:
                 self.fixed.append(line)
         if not self.fixed:
             return
         problems = Problems()
-        given: dict[str, list[tuple[int | None, tuple[int, ...], int]]] = {}
+        given: dict[int, list[tuple[int | None, tuple[int, ...], int]]] = {}
         for line in self.fixed:
-            d = self.names.definitions[line.target.name][0]
+            d = self._known_as(line.target.name)
             function = self.flow.functions.get(id(d))
-            if function is None:
-                raise Failed("R401", f"`{d.name}` cannot be given", line.span, "only a value without measures can")
+            if d is None or function is None:
+                raise Failed("R401", f"`{line.target.name}` cannot be given", line.span, "only a value without measures can")
             params = function.params[1:] if d.per_player else function.params
             keys = tuple(self._key(k, p.type, line.span) for k, p in zip(line.target.keys, params, strict=False))
             for owner, value in self._by_owner(line, d.per_player):
-                given.setdefault(d.name, []).append((owner, keys, self._literal(value, function.type)))
+                given.setdefault(id(d), []).append((owner, keys, self._literal(value, function.type)))
         self.game, self.flow = check(self.names, problems, given)
+
+    def _known_as(self, name: str) -> Definition | None:
+        """The definition that is called so in the file of the example; another library may have one of that name."""
+        scope = Scope(self.module)
+        return next((d for d in self.names.definitions.get(name, ()) if self.flow.sees_definition(d, scope)), None)
 
     def _program(self, body: tuple[core.Statement, ...]) -> Program:
         return make_program(
@@ -665,11 +670,10 @@ class _Run:
             raise Failed(first.code, first.message, first.span if first.span.source.path else span, first.hint)
 
     def _expect_definition(self, line: nodes.ExState) -> None:
-        definitions = self.names.definitions.get(line.target.name)
-        if not definitions:
+        d = self._known_as(line.target.name)
+        if d is None:
             known = [*self.game.places, *self.names.definitions, "winners"]
             raise Failed("R103", f"unknown name `{line.target.name}`", line.target.span, near(line.target.name, known))
-        d = definitions[0]
         problems = Problems()
         flow = evolve(self.flow, problems=problems)
         function = flow.function(d, self._scope(), line.span)

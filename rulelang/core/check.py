@@ -13,7 +13,7 @@ from rulelang.surface import nodes
 MOST_PLAYERS = 16
 
 
-Given = dict[str, list[tuple[int | None, tuple[int, ...], int]]]
+Given = dict[int, list[tuple[int | None, tuple[int, ...], int]]]
 
 
 def check(names: Names, problems: Problems, given: Given | None = None) -> tuple[core.Game, Flow]:
