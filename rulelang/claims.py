@@ -96,6 +96,7 @@ class _Run:
         lines = list(self.example.lines)
         if not lines or not isinstance(lines[0], nodes.ExPlayers):
             raise Failed("R401", "an example begins with its players", self.example.span, "players anna, ben")
+        self.seats = lines[0].names
         for line in lines:
             if isinstance(line, nodes.ExOption):
                 self._option(line)
@@ -124,7 +125,6 @@ class _Run:
                     pass
 
     def _players(self, line: nodes.ExPlayers) -> None:
-        self.seats = line.names
         if len(self.seats) not in self.game.players:
             raise Failed(
                 "R401",
@@ -145,8 +145,10 @@ class _Run:
         option = self.game.options.get(line.name)
         if option is None:
             raise Failed("R103", f"no option `{line.name}`", line.span, near(line.name, self.game.options))
+        named = isinstance(option.type, PlayerT) and isinstance(line.value, str)
         try:
-            self.settings[line.name] = option_value(self.game, option, line.value, self.game.players[-1])
+            value = self._seat(str(line.value), line.span) if named else line.value
+            self.settings[line.name] = option_value(self.game, option, value, len(self.seats))
         except UsageError as err:
             raise Failed("R401", str(err), line.span) from err
 
