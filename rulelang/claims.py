@@ -96,6 +96,7 @@ class _Run:
         lines = list(self.example.lines)
         if not lines or not isinstance(lines[0], nodes.ExPlayers):
             raise Failed("R401", "an example begins with its players", self.example.span, "players anna, ben")
+        self.seats = lines[0].names
         for line in lines:
             if isinstance(line, nodes.ExOption):
                 self._option(line)
@@ -124,7 +125,6 @@ class _Run:
                     pass
 
     def _players(self, line: nodes.ExPlayers) -> None:
-        self.seats = line.names
         if len(self.seats) not in self.game.players:
             raise Failed(
                 "R401",
@@ -145,30 +145,37 @@ class _Run:
         option = self.game.options.get(line.name)
         if option is None:
             raise Failed("R103", f"no option `{line.name}`", line.span, near(line.name, self.game.options))
+        named = isinstance(option.type, PlayerT) and isinstance(line.value, str)
         try:
-            self.settings[line.name] = option_value(self.game, option, line.value, self.game.players[-1])
+            value = self._seat(str(line.value), line.span) if named else line.value
+            self.settings[line.name] = option_value(self.game, option, value, len(self.seats))
         except UsageError as err:
             raise Failed("R401", str(err), line.span) from err
 
     def _fix_definitions(self, lines: Iterable[nodes.ExampleLine]) -> None:
         """`given purse: 42, 0` fixes a definition: the rules are checked once more with it."""
         for line in lines:
-            if isinstance(line, nodes.ExState) and line.word == "given" and line.target.name in self.names.definitions:
+            if isinstance(line, nodes.ExState) and line.word == "given" and self._known_as(line.target.name) is not None:
                 self.fixed.append(line)
         if not self.fixed:
             return
         problems = Problems()
-        given: dict[str, list[tuple[int | None, tuple[int, ...], int]]] = {}
+        given: dict[int, list[tuple[int | None, tuple[int, ...], int]]] = {}
         for line in self.fixed:
-            d = self.names.definitions[line.target.name][0]
+            d = self._known_as(line.target.name)
             function = self.flow.functions.get(id(d))
-            if function is None:
-                raise Failed("R401", f"`{d.name}` cannot be given", line.span, "only a value without measures can")
+            if d is None or function is None:
+                raise Failed("R401", f"`{line.target.name}` cannot be given", line.span, "only a value without measures can")
             params = function.params[1:] if d.per_player else function.params
             keys = tuple(self._key(k, p.type, line.span) for k, p in zip(line.target.keys, params, strict=False))
             for owner, value in self._by_owner(line, d.per_player):
-                given.setdefault(d.name, []).append((owner, keys, self._literal(value, function.type)))
+                given.setdefault(id(d), []).append((owner, keys, self._literal(value, function.type)))
         self.game, self.flow = check(self.names, problems, given)
+
+    def _known_as(self, name: str) -> Definition | None:
+        """The definition that is called so in the file of the example; another library may have one of that name."""
+        scope = Scope(self.module)
+        return next((d for d in self.names.definitions.get(name, ()) if self.flow.sees_definition(d, scope)), None)
 
     def _program(self, body: tuple[core.Statement, ...]) -> Program:
         return make_program(
@@ -666,11 +673,10 @@ class _Run:
             raise Failed(first.code, first.message, first.span if first.span.source.path else span, first.hint)
 
     def _expect_definition(self, line: nodes.ExState) -> None:
-        definitions = self.names.definitions.get(line.target.name)
-        if not definitions:
+        d = self._known_as(line.target.name)
+        if d is None:
             known = [*self.game.places, *self.names.definitions, "winners"]
             raise Failed("R103", f"unknown name `{line.target.name}`", line.target.span, near(line.target.name, known))
-        d = definitions[0]
         problems = Problems()
         flow = evolve(self.flow, problems=problems)
         function = flow.function(d, self._scope(), line.span)

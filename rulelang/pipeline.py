@@ -209,7 +209,6 @@ def _load_file(path: Path, with_: Iterable[str], problems: Problems, source: Sou
     layers = [*((loaded.parse(read(p)), p.parent) for p in wanted), *layers]
     used: dict[str, nodes.Module] = {}
     loaded.use(main, (folder,), used)
-    modules = [*used.values(), main]
     for layer, home in layers:
         if layer.header is not None and (layer.header.word != "variant" or layer.header.base != main.name):
             hint = f'its header would be `variant {layer.name} of {main.name} "..."`'

@@ -46,7 +46,7 @@ class Access:
     options: dict[str, core.Option] = field(factory=dict)
     functions: dict[int, core.Function] = field(factory=dict)
     loop_counts: dict[str, core.Variable] = field(factory=dict)
-    given: dict[str, list[tuple[int | None, tuple[int, ...], int]]] = field(factory=dict)
+    given: dict[int, list[tuple[int | None, tuple[int, ...], int]]] = field(factory=dict)
     expanding: list[Definition] = field(factory=list)
     expansions: int = 0
 

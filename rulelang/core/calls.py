@@ -34,11 +34,14 @@ class Calls(Access):
     def measure(self, measure: Measure, item: core.Expr, span: Span) -> core.Expr:
         """`score of x`: the caller's expression about x."""
         if isinstance(item, core.Var | core.Const):
-            return self.value(measure.expr, measure.scope.about(item, item.type))
+            return self._measured(measure, item)
         var = core.Variable("it", item.type, item.source)
-        made = core.Var(var, type=item.type, span=span, source=item.source)
-        body = self.value(measure.expr, measure.scope.about(made, item.type))
+        body = self._measured(measure, core.Var(var, type=item.type, span=span, source=item.source))
         return core.LetIn(var, item, body, type=body.type, span=span)
+
+    def _measured(self, measure: Measure, item: core.Expr) -> core.Expr:
+        value = self.value(measure.expr, measure.scope.about(item, item.type))
+        return self.want(value, measure.type, measure.expr.span, measure.title, measure.scope)
 
     def _noun_phrase(self, e: nodes.NounPhrase, scope: Scope, want: Type | None) -> core.Expr:
         match e.head:
@@ -280,7 +283,7 @@ class Calls(Access):
     def _overridden(self, d: Definition, params: tuple[core.Variable, ...], body: core.Expr) -> core.Expr:
         """An example may fix a definition: `given purse: 42, 0`."""
         cases = []
-        for owner, keys, value in self.given.get(d.name, []):
+        for owner, keys, value in self.given.get(id(d), []):
             fixed = ((owner,) if d.per_player and owner is not None else ()) + keys
             tests = tuple(
                 core.Compare("==", core.Var(p, type=p.type), core.Const(k, type=p.type), type=BOOL)
@@ -353,7 +356,10 @@ class Calls(Access):
                 family = self._family(e, scope, str(part.what))
                 nothing = Bound(core.Const(0, type=ERROR, span=e.span))
                 return inner.bind(param.name, nothing if family is None else family)
-            return inner.bind(param.name, Measure(e, scope))
+            each = nodes.TypeExpr((part.what,), span=part.span)
+            known = all(w in variables for w in self._free(each))
+            of_each = self.world.type_of(each, variables) if known else ERROR
+            return inner.bind(param.name, Measure(e, scope, of_each, f"`{param.name}` of `{d.name}`"))
         if part in PLACE_WORDS:
             if part == "zone" and not self._names_place(e, scope):
                 view = self.group(e, scope)
@@ -381,7 +387,7 @@ class Calls(Access):
                 )
                 return inner.bind(param.name, Bound(core.Const(0, type=ERROR, span=e.span)))
             return inner.bind(param.name, PlaceArg(self._fixed(ref, lets)))
-        free = [w for w in _type_words(param.type) if w[:1].isupper() and w not in self.names.symbols]
+        free = self._free(param.type)
         wanted: Type | None
         if free:
             wanted = variables.get(free[0])
@@ -402,6 +408,11 @@ class Calls(Access):
         var = core.Variable(param.name, value.type, value.source)
         lets.append((var, value))
         return inner.bind(param.name, Bound(core.Var(var, type=value.type, span=e.span, source=value.source)))
+
+    def _free(self, t: nodes.TypeExpr) -> list[str]:
+        """Type variables: capitals that are no kind."""
+        words = [p.item if isinstance(p, nodes.SetOf) else p for p in t.parts if isinstance(p, nodes.SetOf | str)]
+        return [w for w in words if w[:1].isupper() and w not in self.names.symbols]
 
     def _allowed_word(self, d: Definition, param: nodes.Param, value: core.Expr, e: nodes.Expr, scope: Scope) -> None:
         words = [w for w in param.type.parts if isinstance(w, str) and w in self.names.members]
@@ -526,7 +537,3 @@ class Calls(Access):
 
 def _placed(e: core.Expr, bound: dict[core.Variable, core.Expr]) -> core.Expr:
     return bound.get(e.var, e) if isinstance(e, core.Var) else e
-
-
-def _type_words(t: nodes.TypeExpr) -> list[str]:
-    return [p.item if isinstance(p, nodes.SetOf) else p for p in t.parts if isinstance(p, nodes.SetOf | str)]

@@ -17,7 +17,7 @@ from rulelang.surface import nodes
 MOST_PLAYERS = 16
 
 
-Given = dict[str, list[tuple[int | None, tuple[int, ...], int]]]
+Given = dict[int, list[tuple[int | None, tuple[int, ...], int]]]
 
 
 def check(names: Names, problems: Problems, given: Given | None = None) -> tuple[core.Game, Flow]:
@@ -96,7 +96,10 @@ def _options(flow: Flow, names: Names) -> None:
         flow.options[node.name] = made
         default = flow.want(flow.value(node.usually, scope, t), t, node.usually.span, f"`{node.name}`", scope)
         start = default.value if isinstance(default, core.Const) else values[0]
-        if not isinstance(default, core.Const) and not isinstance(t, PlayerT):
+        if isinstance(t, PlayerT):
+            if not _is_first_player(node.usually):
+                flow.wrong("R248", "which seat is usual must hold for every number of players", node.usually.span, "`usually first player`")
+        elif not isinstance(default, core.Const):
             flow.wrong("R248", "the usual value must be written out", node.usually.span, "one of the values of the option", scope)
         elif start not in values and len(values) > 1:
             flow.wrong(
@@ -110,6 +113,13 @@ def _options(flow: Flow, names: Names) -> None:
         flow.options[node.name] = made
         if node.only_if is not None:
             flow.options[node.name] = core.Option(node.name, t, values, words, start, flow.boolean(node.only_if, scope), node.span)
+
+
+def _is_first_player(e: nodes.Expr) -> bool:
+    match e:
+        case nodes.Fold(op="first", those=nodes.Those(base=nodes.Name(name="player" | "players"), such=None)):
+            return True
+    return False
 
 
 def _option_values(node: nodes.Option, t: Type, flow: Flow) -> tuple[int, ...]:
