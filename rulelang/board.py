@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
 
+FEW = 12  # sorts of pieces that are listed in a place; the whole board lists them all
+WIDE = 24  # letters of a cell that fits into the table of the seats
 LISTED = 60  # options that are listed before one has to type a part of the label
 ATLAS_WIDTH = 140  # a map that is drawn wider falls apart
 
@@ -127,6 +129,15 @@ class View:
                 found.append(f"{cell} {' '.join(words)}" if counts else " ".join((readable(f.name), *words, self.text(cell, f.type))))
         return found
 
+    def fields(self) -> dict[str, str]:
+        """`Ship: ware, coins, danger`: the fields that a piece is called by, where there are several."""
+        found = {}
+        for kind in self.game.pieces.values():
+            named = [readable(f.name) for f in kind.fields.values() if not f.keys]
+            if len(named) > 1:
+                found[kind.name] = ", ".join(named)
+        return found
+
     def in_sight(self) -> dict[str, str]:
         """Every piece that this seat sees now and that bears more than its name."""
         found: dict[str, str] = {}
@@ -164,6 +175,8 @@ class View:
         words = [self.lying(x, t, keys) for x in held]
         if in_order:
             return ", ".join(words)
+        if not self.whole and len(set(words)) > FEW:
+            return f"{len(held)} pieces"
         return ", ".join(f"{words.count(w)} x {w}" if words.count(w) > 1 else w for w in dict.fromkeys(words))
 
     def cell(self, place: core.Place, held: Any, owner: int = -1, keys: tuple[str, ...] = ()) -> str:
@@ -308,6 +321,7 @@ class Screen:
         if view.whole:
             self.say(f"nothing in: {', '.join(empty)}" if empty else "", "dim")
             self.legend(view.in_sight(), "What is printed on the pieces in sight:")
+            self.legend(view.fields(), "What the words on a piece stand for, in their order:")
 
     def atlas(self, view: View, maps: list[core.Map], places: list[core.Place], empty: list[str]) -> None:
         """A map with what is there: drawn where its members have positions and there is room, else a row for each member."""
@@ -376,10 +390,19 @@ class Screen:
             texts[p][view.seat] = str(len(view.held(p, view.seat)))
         kept = [p for p in places if any(texts[p])]
         empty.extend(readable(p.name) for p in places if p not in kept)
-        table = self.grid("", *(readable(p.name) for p in kept))
+        wide = [p for p in kept if max(map(len, texts[p])) > WIDE]  # a table with long cells cannot be read
+        table = self.grid("", *(readable(p.name) for p in kept if p not in wide))
         for seat in range(len(view.names)):
-            self.row(table, (self.who(view, seat), *(texts[p][seat] for p in kept)), "bold" if seat == view.seat else "")
+            cells = (texts[p][seat] for p in kept if p not in wide)
+            self.row(table, (self.who(view, seat), *cells), "bold" if seat == view.seat else "")
         self.console.print(table)
+        for p in wide:
+            self.console.print()
+            lying = self.grid()
+            for seat, text in enumerate(texts[p]):
+                if text:
+                    self.row(lying, (f"{readable(p.name)} of {self.who(view, seat)}", text))
+            self.console.print(lying)
         for p in own:
             self.console.print()
             self.holding(view, p)
