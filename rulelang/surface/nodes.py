@@ -670,7 +670,7 @@ class Ranking(Node):
 
 @frozen
 class Show(Node):
-    """`show influence, best_tower`: derived values that lie on the table like places"""
+    """`show influence, strength`: derived values that lie on the table like places"""
 
     names: tuple[Name, ...]
 
