@@ -152,7 +152,8 @@ def list_games() -> None:
 @click.argument("games", metavar="GAME...", nargs=-1, required=True)
 @with_option
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
-def check(games: tuple[str, ...], layers: tuple[str, ...], form: str) -> int:
+@click.option("--proofs", is_flag=True, help="Also where a match could stop, and what is proved about it.")
+def check(games: tuple[str, ...], layers: tuple[str, ...], form: str, proofs: bool) -> int:
     """All findings of all files, for every declared number of players.  `-` reads standard input."""
     from rulelang.proofs import check_counts
 
@@ -168,10 +169,20 @@ def check(games: tuple[str, ...], layers: tuple[str, ...], form: str) -> int:
         click.echo(findings_json(tuple(found.values())))
     else:
         _findings(found.values())
+        for loaded in loads if proofs else ():
+            _proofs(loaded)
         files = len({source.path for loaded in loads for source in loaded.sources})
         found_words = f"{_plural(errors, 'error')}, {_plural(warnings, 'warning')}" if found else "no problems"
         click.echo(f"{found_words} in {_plural(files, 'file')}")
     return 1 if errors else 0
+
+
+def _proofs(loaded: "Loaded") -> None:
+    from rulelang.prove.report import lines
+
+    if loaded.ok and loaded.game is not None and loaded.names is not None and loaded.names.header.word == "game":
+        _say(lines(loaded.game))
+        click.echo()
 
 
 def _load_each(what: str, layers: tuple[str, ...]) -> "Iterator[Loaded]":

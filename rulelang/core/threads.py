@@ -63,6 +63,11 @@ def _own_positions(writes: list[Write], var: core.Variable) -> dict[core.Place, 
     return own
 
 
+def own_places(body: tuple[core.Statement, ...], var: core.Variable) -> set[core.Place]:
+    """The places of which each pass of a loop changes only what is its element's own."""
+    return {place for place, at in _own_positions(list(_writes(body)), var).items() if at}
+
+
 def _positions(ref: core.PlaceRef, var: core.Variable) -> set[int]:
     keys = ((-1, ref.owner), *enumerate(ref.keys))
     return {at for at, k in keys if isinstance(k, core.Var) and k.var is var}
