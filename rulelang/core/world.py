@@ -304,7 +304,8 @@ class World:
                 "add a row for it, or narrow the key",
             )
         values = tuple(filled[i][0] if i in filled else 0 for i in range(total))
-        self.tables[node.name] = core.Table(node.name, keys, value_type, values, node.span, node.source)
+        lines = tuple(filled[i][1].span if i in filled else node.span for i in range(total))
+        self.tables[node.name] = core.Table(node.name, keys, value_type, values, lines, node.span, node.source)
 
     def _key(self, key: object, t: Type, row: nodes.TableRow, table: str) -> range | list[int]:
         if isinstance(key, tuple) and isinstance(t, NumberT):

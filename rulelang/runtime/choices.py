@@ -155,6 +155,10 @@ class AskCode:
 class Choices(Effects):
     origins: dict[core.Variable, tuple[core.Expr, ...]] = field(factory=dict)  # what each variable was made from
 
+    def apart(self) -> "Choices":
+        """For claims, which look at the table and are no rules."""
+        return self
+
     def ask(self, d: core.Decide, bodies: tuple[int, ...]) -> AskCode:
         player = self.expr(d.player).fn
         return AskCode(d, player, tuple(self.choice(c) for c in d.choices), bodies, self._silent(d))
