@@ -168,9 +168,9 @@ def list_games() -> None:
 @with_option
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
 @click.option("--playouts", type=click.IntRange(1), metavar="N", help="Play N random matches of every player count, option and layer.")
-@click.option("--seed", type=int, default=0, help="For the same random matches again, or for others.")
+@click.option("--seed", type=int, help="Other random matches; the same seed, the same matches.")
 @html_option
-def check(games: tuple[str, ...], layers: tuple[str, ...], form: str, playouts: int | None, seed: int, html: Path | None) -> int:
+def check(games: tuple[str, ...], layers: tuple[str, ...], form: str, playouts: int | None, seed: int | None, html: Path | None) -> int:
     """All findings of all files, for every declared number of players.  `-` reads standard input.
 
     With --playouts also what random matches bring to light: where nobody can go on, claims that do not hold, each with
@@ -178,8 +178,8 @@ def check(games: tuple[str, ...], layers: tuple[str, ...], form: str, playouts: 
     """
     from rulelang.proofs import check_counts
 
-    if playouts is None and html is not None:
-        raise UsageError("the page shows what random matches did: add --playouts 200")
+    if playouts is None and (html is not None or seed is not None):
+        raise UsageError("--html and --seed are about random matches: add --playouts 200")
     if playouts is not None and "-" in games:
         raise UsageError("random matches are played by several processes: name a file instead of `-`")
     pairs = [pair for game in games for pair in _load_each(game, _layers(layers))]
@@ -189,7 +189,7 @@ def check(games: tuple[str, ...], layers: tuple[str, ...], form: str, playouts: 
     problems = [d for loaded in loads for d in loaded.problems.sorted()]
     lines: list[Line] = []
     if playouts is not None and not any(d.is_error for d in problems):
-        mishaps, lines = _play_all(pairs, _layers(layers), playouts, seed, html)
+        mishaps, lines = _play_all(pairs, _layers(layers), playouts, seed or 0, html)
         problems += mishaps
     found = {(d.code, str(d.span), d.message): d for d in problems}
     errors = sum(d.is_error for d in found.values())

@@ -5,11 +5,13 @@ import os
 import signal
 import sys
 import threading
+import traceback
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
-from contextlib import contextmanager
 from itertools import combinations
-from typing import TypeVar
+from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
+from typing import Any, TypeVar
 
 from attrs import evolve, frozen
 
@@ -97,37 +99,71 @@ def cores() -> int:
 
 
 def everywhere(work: Callable[[T], R], tasks: Sequence[T], processes: int) -> Iterator[R]:
-    """What came of each task, in the order of the tasks.  Whoever stops listening stops the work."""
+    """What came of each task, in the order of the tasks.  Whoever stops listening ends the work."""
     if processes == 1 or len(tasks) < 2:
         yield from map(work, tasks)
         return
-    context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
-    others = set(multiprocessing.active_children())
-    with ProcessPoolExecutor(min(processes, len(tasks)), context) as pool:
-        with _uninterrupted():
-            waiting = [pool.submit(work, task) for task in tasks]
-        try:
-            for future in waiting:
-                yield future.result()
-        except BaseException:
-            for future in waiting:
-                future.cancel()
-            for child in set(multiprocessing.active_children()) - others:
-                child.terminate()
-            raise
-
-
-@contextmanager
-def _uninterrupted() -> Iterator[None]:
-    """Processes that begin in here leave Ctrl-C to the one that began them."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    workers = _begin(work, min(processes, len(tasks)))
     try:
-        yield
+        left, done = deque(enumerate(tasks)), dict[int, R]()
+        busy = {conn: _give(conn, left.popleft()) for conn, _ in workers}
+        for n in range(len(tasks)):
+            while n not in done:
+                for conn in wait(list(busy)):
+                    assert isinstance(conn, Connection)
+                    done[busy.pop(conn)] = _answer(conn)
+                    if left:
+                        busy[conn] = _give(conn, left.popleft())
+            yield done.pop(n)
     finally:
-        signal.signal(signal.SIGINT, before)
+        for _, process in workers:
+            process.terminate()
+        for _, process in workers:
+            process.join()
+
+
+def _begin(work: Callable[[T], R], processes: int) -> "list[tuple[Connection, BaseProcess]]":
+    """Processes that leave Ctrl-C to the one that began them."""
+    context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
+    can_ask = threading.current_thread() is threading.main_thread()
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN) if can_ask else None
+    made: list[tuple[Connection, BaseProcess]] = []
+    try:
+        for _ in range(processes):
+            ours, theirs = context.Pipe()
+            process = context.Process(target=_serve, args=(work, theirs), daemon=True)
+            process.start()
+            theirs.close()
+            made.append((ours, process))
+    finally:
+        if can_ask:
+            signal.signal(signal.SIGINT, before)
+    return made
+
+
+def _serve(work: Callable[[T], R], conn: Connection) -> None:
+    parent = multiprocessing.parent_process()
+    while parent is not None and parent.is_alive():
+        if conn.poll(1):
+            try:
+                conn.send((work(conn.recv()), ""))
+            except Exception:  # a mistake of ours, to be told where somebody listens
+                conn.send((None, traceback.format_exc()))
+
+
+def _give(conn: Connection, task: tuple[int, T]) -> int:
+    conn.send(task[1])
+    return task[0]
+
+
+def _answer(conn: Connection) -> Any:
+    try:
+        found, wrong = conn.recv()
+    except EOFError:
+        raise RuntimeError("a process that played matches was ended from outside") from None
+    if wrong:
+        raise RuntimeError(wrong)
+    return found
 
 
 # ---------------------------------------------------------------- what came of it

@@ -10,7 +10,6 @@ from attrs import define, evolve, field, fields, frozen
 
 from rulelang.core import nodes as core
 from rulelang.core.types import BOOL
-from rulelang.graph.layout import error_at
 from rulelang.runtime.choices import AskCode, Choices
 from rulelang.runtime.effects import Effect
 from rulelang.runtime.values import Code, State
@@ -238,16 +237,11 @@ class Counting(Choices):
         first = self._cells(e.table)
         if first is None:
             return Choices._TableAt(self, e)
-        parts = tuple((self.expr(k).fn, self.layout.key_size(t), self.layout.key_low(t)) for k, t in zip(e.keys, e.table.keys, strict=True))
-        values, name, span, fired = e.table.values, e.table.name, e.span, self.tally.fired
+        places = evolve(e.table, values=tuple(range(len(e.table.values))))
+        place, values, fired = Choices._TableAt(self, evolve(e, table=places)).fn, e.table.values, self.tally.fired
 
         def read(s: State) -> int:
-            at = 0
-            for f, dim, low in parts:
-                k = f(s) - low
-                if not 0 <= k < dim:
-                    raise error_at(f"`{name}` has no value for {k + low}", core.Origin(span))
-                at = at * dim + k
+            at = place(s)
             fired[first + at] = True
             return values[at]
 
