@@ -20,7 +20,7 @@ from rulelang.coverage import Coverage, Line, count_examples, own_files, shorten
 from rulelang.errors import UsageError
 from rulelang.page import page
 from rulelang.playouts import CHOICES, Mishap, Watched, Way
-from rulelang.runtime.counting import Tally
+from rulelang.runtime.counting import Item, Tally
 from rulelang.runtime.machine import Machine
 from rulelang.series import Report
 from tests.test_cli import ROOT, fails
@@ -77,7 +77,12 @@ def written(folder: Path, text: str) -> str:
 
 def played(source: str, matches: int = 30, layers: tuple[str, ...] = (), processes: int = 1, seed: int = 0) -> Report:
     loaded = pipeline.load(source, layers)
+    pipeline.require(loaded)
     return series.run(series.plan(source, loaded, layers, matches), seed, processes)
+
+
+def words(made: Report, item: Item) -> str:
+    return made.sources[item.path].text[item.start : item.end].split("\n")[0]
 
 
 def said(lines: object) -> str:
@@ -89,9 +94,7 @@ def said(lines: object) -> str:
 
 def test_rules_options_and_cells_that_never_fired_are_named(tmp_path: Path) -> None:
     found = played(written(tmp_path, TOY))
-    never = [
-        (i.sort, i.name or found.sources[i.path].text[i.start : i.end].split("\n")[0]) for i, n in found.coverage.hits.items() if not n
-    ]
+    never = [(i.sort, i.name or words(found, i)) for i, n in found.coverage.hits.items() if not n]
     assert sorted(never) == [
         ("cell", "worth(3)"),
         ("option", "cheat"),
@@ -111,7 +114,7 @@ def test_rules_options_and_cells_that_never_fired_are_named(tmp_path: Path) -> N
 def test_an_end_fires_when_it_ends(tmp_path: Path) -> None:
     lines = ["    end rounds if rounds is 3", "    end rounds if some player has points > 9999"]
     found = played(written(tmp_path, TOY.replace(lines[0], "\n".join(lines))), 5)
-    ends = [i for i in found.coverage.hits if found.sources[i.path].text[i.start :].startswith("end ")]
+    ends = [i for i in found.coverage.hits if words(found, i).startswith("end ")]
     assert [found.coverage.hits[i] for i in ends] == [5, 0]
 
 
@@ -119,8 +122,8 @@ def test_what_a_layer_replaced_is_no_part_of_the_game(tmp_path: Path) -> None:
     source = written(tmp_path, TOY)
     written(tmp_path, 'variant poor of toy "Poor"\n\nreplace define reach = 0\n\nreplace pick\n    raise points by 1\n')
     alone, together = played(source, 5, ("poor",)), played(source, 5)
-    words = {i.name for i in alone.coverage.hits} | {alone.sources[i.path].text[i.start : i.end] for i in alone.coverage.hits}
-    assert not {"take", "cheat", "give 7 otherwise", "worth(3)", "5"} & words and "raise points by 1" in words
+    known = {i.name or words(alone, i) for i in alone.coverage.hits}
+    assert not {"take", "cheat", "give 7 otherwise", "worth(3)", "5"} & known and "raise points by 1" in known
     assert alone.coverage.never("rule") == []
     assert [p.way.layers for p in together.played] == [(), ("poor",)]
     assert "cheat" in {i.name for i in together.coverage.never("option")}
@@ -130,7 +133,53 @@ def test_the_tree_of_a_match_is_counted_once_however_often_it_is_built(tmp_path:
     """The end of a range and a start are worked out before the first match: they count once for each match."""
     text = TOY.replace("0.., public, starts at 0", "0..limit, public, starts at 0, excess beyond limit is lost")
     found = played(written(tmp_path, text.replace("define reach", "define limit = 5000\ndefine reach")), 60)
-    assert next(n for i, n in found.coverage.hits.items() if found.sources[i.path].text[i.start : i.end] == "5000") == 60
+    assert next(n for i, n in found.coverage.hits.items() if words(found, i) == "5000") == 60
+
+
+HEAPS = """game heaps "Heaps", players 2..2
+
+kind Size: small, large
+
+pieces Stone(size: Size, weight: 1..3)
+    small 1
+    small 2
+    large 3
+
+table price(weight: 1..3)
+    1: 1
+    2: 1
+    3: 5
+
+zone heap: Stone, public, starts with all Stone
+
+each player
+    counter points: 0.., public, starts at 0
+
+define heavy among place: zone = stone in place where weight > 1
+define large_ones among place: zone = stone in place where size is large
+define first_heavy among place: zone = first stone in place where weight > 1
+define half = 2
+
+step play
+    in turn each player starting with (first player)
+        choose any n in 1..2
+            raise points by number of (heavy among heap)
+            raise points by number of (large_ones among heap)
+            if (first_heavy among heap) is not none and n > half
+                raise points by number of stone in heap where price(weight) > 4
+
+ranking by most points, ties shared
+"""
+
+
+def test_no_short_cut_hides_what_fired_and_none_counts_what_did_not(tmp_path: Path) -> None:
+    """A group is counted without being listed, and what is printed is looked up before any match: not where it counts."""
+    found = played(written(tmp_path, HEAPS), 4)
+    fired = {i.name or words(found, i): n for i, n in found.coverage.hits.items()}
+    for rule in ("weight > 1", "size is large"):
+        assert [n for text, n in fired.items() if text.endswith(rule)] == [4] * sum(text.endswith(rule) for text in fired)
+    assert sum(text.endswith("weight > 1") for text in fired) == 2 and fired["2"] == 4
+    assert [n for text, n in fired.items() if text.startswith(("price", "raise points by number of stone"))] == [0] * 4
 
 
 def test_the_same_seed_gives_the_same_report_on_one_core_and_on_two(tmp_path: Path) -> None:
