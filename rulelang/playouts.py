@@ -39,7 +39,7 @@ class Way:
     def told(self, game: core.Game) -> str:
         usual = {o.name: o.default for o in game.options.values()}
         unusual = [f"{n} {option_word(game, game.options[n], v)}" for n, v in self.options if v != usual[n]]
-        return ", ".join([f"{self.players} players", *unusual, *([f"with {' and '.join(self.layers)}"] if self.layers else [])])
+        return ", ".join([f"{self.players} players", *unusual, *([f"with {' and '.join(game.layers)}"] if game.layers else [])])
 
 
 @frozen
@@ -75,7 +75,7 @@ class Watched:
     dice: Dice = field(factory=lambda: Dice("", None))
     outcome: Outcome = field(factory=lambda: Outcome([]))
     program: Program = field(init=False)
-    claims: list[tuple[core.Invariant, Fn]] = field(init=False)
+    claims: list[tuple[Item, Fn]] = field(init=False)
     ranking: list[Fn] = field(init=False)
     start: State = field(init=False)
     standing: list[int] = field(factory=list)  # what was worked out for all matches: ranges and starts
@@ -84,7 +84,7 @@ class Watched:
         game = self.game.core
         self.program = self.game.program(self.way.players, dict(self.way.options), self.dice, watch=self.look, tally=self.tally)
         apart = self.program.values.apart()
-        self.claims = [(claim, apart.expr(claim.test).fn) for claim in game.invariants]
+        self.claims = [(_claimed(claim), apart.expr(claim.test).fn) for claim in game.invariants]
         self.ranking = [self.program.values.expr(e).fn for _, e, _ in game.ranking.items] if game.ranking is not None else []
         self.start = self.program.start + [0] * (len(apart.dummy()) - len(self.program.start))
         if self.tally is not None:
@@ -94,15 +94,15 @@ class Watched:
 
     def look(self, s: State) -> None:
         """Does everything hold that is always true?"""
-        for claim, test in self.claims:
-            item = _claimed(claim)
-            if item not in self.outcome.found:
-                try:
-                    why = "" if test(s) else f"not always true: {claim.text}"
-                except RuleError as err:
-                    why = f"`{claim.text}` cannot be worked out: {_first_line(err)}"
-                if why:
-                    self.outcome.found[item] = (why, "", len(self.outcome.choices))
+        found = self.outcome.found
+        for item, test in self.claims:
+            try:
+                if test(s):
+                    continue
+                why = f"not always true: {item.name}"
+            except RuleError as err:
+                why = f"`{item.name}` cannot be worked out: {_first_line(err)}"
+            found.setdefault(item, (why, "", len(self.outcome.choices)))
 
     def play(self, seed: str, pick: Pick, limit: int = CHOICES) -> Outcome:
         """A match with this chance, in which `pick` chooses among so many options; where it gives nothing, it is left."""

@@ -34,8 +34,8 @@ def _ways(report: Report) -> Iterator[Line]:
     shares = sorted({n for _, n in report.plan.ways})
     each = f"{shares[0]} each" if len(shares) == 1 else f"{shares[0]} to {shares[-1]} each"
     yield Line(1, f"{_many(len(report.plan.ways), 'combination', 'combinations')} of player count, options and layers, {each}")
-    for layers in dict.fromkeys(p.way.layers for p in report.played):
-        here = [p for p in report.played if p.way.layers == layers]
+    for layers in dict.fromkeys(game_of(p.way).layers for p in report.played):
+        here = [p for p in report.played if game_of(p.way).layers == layers]
         counts = sorted({p.way.players for p in here})
         players = f"{counts[0]} to {counts[-1]} players" if len(counts) > 1 else f"{counts[0]} players"
         name = f"with {', '.join(layers)}" if layers else "alone"

@@ -379,6 +379,7 @@ def test_every_player_count_option_and_layer_gets_its_matches(tmp_path: Path) ->
     assert "other" not in text
     assert "with one, two: not played, `rounds.turn` is replaced by two layers" in text
     assert "values of options: 4, all played" in text
+    assert "with one: 2 to 3 players, 6 combinations, 24 matches" in said(report.lines(played(str(tmp_path / "one.rule"), 4)))
 
 
 def test_very_many_combinations_share_and_each_gets_some() -> None:
