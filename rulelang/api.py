@@ -95,9 +95,12 @@ class Game:
             raise UsageError(f"`{option.name}` cannot be {option_word(self.core, option, made[option.name])} here: only if {shown}")
         return made
 
-    def program(self, players: int, options: dict[str, int], chance: Any, emit: Any = None) -> Program:
+    def program(
+        self, players: int, options: dict[str, int], chance: Any, emit: Any = None, watch: Any = None, tally: Any = None
+    ) -> Program:
         assert self.loaded.flow is not None
-        return make_program(self.core, players, options, chance, emit, loop_counts=tuple(self.loaded.flow.loop_counts.values()))
+        counts = tuple(self.loaded.flow.loop_counts.values())
+        return make_program(self.core, players, options, chance, emit, watch=watch, tally=tally, loop_counts=counts)
 
     def start(
         self, players: int | None = None, seed: int | str | None = None, options: dict[str, Any] | None = None,
@@ -167,7 +170,7 @@ class Decision:
 
 
 @define(eq=False)
-class _Dice:
+class Dice:
     """Chance for one match: seeded, or scripted; the same position always gives the same outcome"""
 
     seed: int | str
@@ -232,11 +235,11 @@ class Match:
     _program: Program | None = None
     _machine: Machine | None = None
     _traced: _Trace | None = None
-    _dice: _Dice = field(init=False)
+    _dice: Dice = field(init=False)
     _words: Words = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._dice = _Dice(self.seed, self.script)
+        self._dice = Dice(self.seed, self.script)
         self._program = self._program or self.game.program(self.players, self.settings, self._dice)
         self._words = Words(self._program.layout, self.names)
         self._dice.words = self._words

@@ -3,7 +3,7 @@
 An example starts from the declared starts, without set-up.  `given` takes pieces that were not given yet; what lay
 in the place before is set aside.  A choice with one answer happens silently."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from attrs import define, evolve, field, frozen
@@ -52,23 +52,24 @@ class Failed(Exception):
 
 def run_claims(loaded: Loaded, only_module: str | None = None) -> list[ClaimResult]:
     """Every example of a game with its layers (and of the libraries it uses), or of one module."""
+    assert loaded.names is not None
+    return [run_example(loaded, e, m) for e, m in loaded.names.examples if only_module is None or m.name == only_module]
+
+
+def run_example(loaded: Loaded, example: nodes.Example, module: nodes.Module, make: Callable[..., Program] = make_program) -> ClaimResult:
+    """One example; `make` builds what runs."""
     assert loaded.names is not None and loaded.game is not None and loaded.flow is not None
-    results = []
-    for example, module in loaded.names.examples:
-        if only_module is not None and module.name != only_module:
-            continue
-        problem = None
-        try:
-            _Run(loaded.names, loaded.game, loaded.flow, example, module).all()
-        except Failed as failed:
-            code, message, span, hint = failed.found
-            problem = Diagnostic(code, message, span, hint, example.origin or "")
-        except RuleError as err:
-            lines = str(err).splitlines()
-            where = f"in the rules at {lines[1].strip()}" if len(lines) > 1 else ""
-            problem = Diagnostic("R403", f"the rules stop: {lines[0]}", example.span, where, example.origin or "")
-        results.append(ClaimResult(example.text, example.origin or "", module.name, example.span, problem))
-    return results
+    problem = None
+    try:
+        _Run(loaded.names, loaded.game, loaded.flow, example, module, make).all()
+    except Failed as failed:
+        code, message, span, hint = failed.found
+        problem = Diagnostic(code, message, span, hint, example.origin or "")
+    except RuleError as err:
+        lines = str(err).splitlines()
+        where = f"in the rules at {lines[1].strip()}" if len(lines) > 1 else ""
+        problem = Diagnostic("R403", f"the rules stop: {lines[0]}", example.span, where, example.origin or "")
+    return ClaimResult(example.text, example.origin or "", module.name, example.span, problem)
 
 
 @define(eq=False)
@@ -78,6 +79,7 @@ class _Run:
     flow: Flow
     example: nodes.Example
     module: nodes.Module
+    make: Callable[..., Program]
     seats: tuple[str, ...] = ()
     settings: dict[str, int] = field(factory=dict)
     counts: dict[str, int] = field(factory=dict)
@@ -178,9 +180,8 @@ class _Run:
         return next((d for d in self.names.definitions.get(name, ()) if self.flow.sees_definition(d, scope)), None)
 
     def _program(self, body: tuple[core.Statement, ...]) -> Program:
-        return make_program(
-            self.game, len(self.seats), self.settings, self._chance, None, flow=body, loop_counts=tuple(self.flow.loop_counts.values())
-        )
+        counts = tuple(self.flow.loop_counts.values())
+        return self.make(self.game, len(self.seats), self.settings, self._chance, None, flow=body, loop_counts=counts)
 
     # ------------------------------------------------------------ words to values
 

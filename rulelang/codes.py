@@ -135,5 +135,6 @@ CODES: dict[str, Code] = {
     "R402": Code("an example with an open question", "Before the next `run` or `given` everybody who is asked has chosen."),
     "R403": Code("the rules stop in an example", "A counter would leave its range, a pile is short, or nothing can be chosen."),
     "R405": Code("a claim that is not always true", "A random match came to a position in which the claim does not hold."),
+    "R406": Code("the rules stop in a random match", "A counter would leave its range, a pile is short, or nothing can be chosen."),
     "R404": Code("a choice that does not fit", "It is not offered here, or offered although the example refuses it."),
 }  # fmt: skip

@@ -109,7 +109,7 @@ def find(game: str) -> Path:
         if same.is_file():
             return same
         files = sorted(path.glob(f"*{SUFFIX}"))
-        mains = [f for f in files if _first_word(f) == "game"]
+        mains = [f for f in files if _first_words(f)[:1] == ["game"]]
         if len(mains) == 1:
             return mains[0]
         if not files:
@@ -121,14 +121,20 @@ def find(game: str) -> Path:
     raise UsageError(f"no game, file or folder `{game}`" + (f"; {hint}" if hint else f"; bundled games: {', '.join(known)}"))
 
 
-def _first_word(path: Path) -> str:
+def variants(folder: Path, game: str) -> list[str]:
+    """The variants and expansions of a game that lie beside it."""
+    words = {p.stem: _first_words(p) for p in sorted(folder.glob(f"*{SUFFIX}"))}
+    return [name for name, first in words.items() if first[:1] == ["variant"] and first[2:4] == ["of", game]]
+
+
+def _first_words(path: Path) -> list[str]:
     try:
         for line in path.read_text(encoding="utf-8-sig").splitlines():
             if line.strip() and not line.startswith("#"):
-                return line.split()[0]
+                return line.split()
     except (OSError, UnicodeError):
         pass
-    return ""
+    return []
 
 
 def read(path: Path, shown: str | None = None) -> SourceFile:
@@ -233,7 +239,7 @@ def _base_file(header: nodes.Header, folder: Path) -> Path:
 def _layer_file(name: str, main: nodes.Module, folder: Path) -> Path:
     path = Path(name) if name.endswith(SUFFIX) else folder / f"{name}{SUFFIX}"
     if not path.is_file():
-        known = [p.stem for p in folder.glob(f"*{SUFFIX}") if _first_word(p) == "variant"]
+        known = variants(folder, main.name)
         hint = near(name, known) or (f"{main.name} has: {', '.join(known)}" if known else f"{main.name} has none")
         raise UsageError(f"no variant or expansion `{name}` of {main.name}; {hint}")
     return path

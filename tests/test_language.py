@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 
 from rulelang import pipeline
-from rulelang.always import run_always
 from rulelang.claims import run_claims
 from rulelang.diagnostics import Diagnostic, render
 from rulelang.pipeline import Loaded
+from rulelang.playouts import run_always
 from rulelang.proofs import check_counts
 from rulelang.surface import nodes
 

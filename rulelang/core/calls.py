@@ -486,11 +486,11 @@ class Calls(Access):
                     var = core.Variable(statement.name, value.type, value.source)
                     inner = scope.bind(statement.name, Bound(core.Var(var, type=value.type, span=statement.span, source=value.source)))
                     rest = self.gives(body[index + 1 :], inner, d)
-                    return core.LetIn(var, value, rest, type=rest.type, span=statement.span, source=rest.source)
+                    return core.LetIn(var, value, rest, type=rest.type, span=statement.span, source=rest.source, lines=(statement.span,))
                 case nodes.Needs():
                     test = self.boolean(statement.test, scope)
                     rest = self.gives(body[index + 1 :], scope, d)
-                    return core.Demand(test, rest, type=rest.type, span=statement.span, source=rest.source)
+                    return core.Demand(test, rest, type=rest.type, span=statement.span, source=rest.source, lines=(statement.span,))
                 case nodes.Give():
                     return self._give(body[index:], scope, d)
                 case _:
@@ -513,6 +513,7 @@ class Calls(Access):
                     "R201", f"`{d.name}` gives {value.type} here and {found} before", line.span, "all `give` lines have one type", scope
                 )
             found = made
+            value = given(value, line)
             if line.when is None:
                 if index + 1 < len(body):
                     return self.wrong(
@@ -533,6 +534,12 @@ class Calls(Access):
                 return core.Case(tuple(cases), value, type=found, span=body[0].span)
             cases.append((self.boolean(line.when, scope), value))
         return self.wrong("R226", f"`{d.name}` does not say what it gives otherwise", body[-1].span, "add `give ... otherwise`", scope)
+
+
+def given(value: core.Expr, line: nodes.Statement) -> core.Expr:
+    """The value of a `give` line, which knows that it is."""
+    made: core.Expr = evolve(value, lines=(*value.lines, line.span))
+    return made
 
 
 def _placed(e: core.Expr, bound: dict[core.Variable, core.Expr]) -> core.Expr:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable
 from attrs import define, evolve, field
 
 from rulelang.core import nodes as core
+from rulelang.core.calls import given
 from rulelang.core.scope import Bound, PlaceArg, Scope
 from rulelang.core.threads import judge, variables_in, walk
 from rulelang.core.types import BOOL, ERROR, NUMBER, BoolT, ErrorT, KindT, MaybeT, NumberT, PieceT, PlayerT, SetT, Type, fits, plain
@@ -769,7 +770,7 @@ class Flow(Values):
                 self.wrong(
                     "R228", f"`{d.name}` is a value: it changes nothing outside", s.origin.span, "what changes something is a `verb`", scope
                 )
-        result = self.value(body[-1].value, after)
+        result = given(self.value(body[-1].value, after), body[-1])
         return core.Compute(statements, result, type=result.type, span=body[0].span)
 
 

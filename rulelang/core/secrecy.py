@@ -74,7 +74,8 @@ class _Flow:
                 return _join(map(self.label, e))
         if not (has(type(e)) and isinstance(e, core.Value | core.Action)):
             return NOTHING
-        return _join(self.label(getattr(e, f.name)) for f in fields(type(e)) if f.name not in ("span", "source", "type", "origin", "var"))
+        inside = (f.name for f in fields(type(e)) if f.name not in ("span", "source", "type", "lines", "origin", "var"))
+        return _join(self.label(getattr(e, name)) for name in inside)
 
     def place(self, ref: core.PlaceRef) -> Label:
         if ref.place.visibility == "local":

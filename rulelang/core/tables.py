@@ -93,6 +93,10 @@ class _Rows:
                     self.filled[at] = (value, row)
                 own[at] = row
 
+    def spans(self, total: int, whole: Span) -> tuple[Span, ...]:
+        """The row that says each value."""
+        return tuple(self.filled[i][1].span if i in self.filled else whole for i in range(total))
+
     def added(self) -> list[nodes.TableRow]:
         found = [extend for extend, _module in self.world.names.extensions.get(self.name, []) if extend.word == self.sort]
         return [row for extend in found for row in extend.rows if isinstance(row, nodes.TableRow)]
@@ -167,7 +171,7 @@ def _build_table(world: World, node: nodes.Table) -> None:
         )  # fmt: skip
     rows.replace()
     values = tuple(rows.filled[i][0] if i in rows.filled else 0 for i in range(total))
-    world.tables[node.name] = core.Table(node.name, keys, rows.type, values, node.span, node.source)
+    world.tables[node.name] = core.Table(node.name, keys, rows.type, values, rows.spans(total, node.span), node.span, node.source)
 
 
 def _table_type(world: World, rows: list[nodes.TableRow]) -> Type:
@@ -230,7 +234,8 @@ def _build_map(world: World, node: nodes.Map) -> None:
     if len(problems.found) == before:
         _prove_reach(world, node, kind, ways, rows)
     values = tuple(sum(1 << j for j in there) for there in ways)
-    world.tables[node.name] = core.Table(node.name, (key,), SetT(key), values, node.span, node.source)
+    spans = rows.spans(len(values), node.span)
+    world.tables[node.name] = core.Table(node.name, (key,), SetT(key), values, spans, node.span, node.source)
     world.maps[node.name] = core.Map(node.name, kind, tuple(ways), at)
 
 

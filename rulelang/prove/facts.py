@@ -92,7 +92,7 @@ def canonical(e: core.Expr) -> core.Expr:
     """The same thing read at two lines is one expression."""
     changed: dict[str, Any] = {}
     for f in fields(type(e)):
-        if f.name not in ("span", "source", "type", "var"):
+        if f.name not in ("span", "source", "type", "lines", "var"):
             old = getattr(e, f.name)
             new = _canonical(old)
             if new is not old:
@@ -404,7 +404,7 @@ def _wider(all_bounds: list[Bounds]) -> Bounds:
 def parts(e: object) -> Iterator[core.Expr]:
     """The expressions right below one."""
     for f in fields(type(e)) if has(type(e)) else ():  # type: ignore[arg-type]
-        if f.name not in ("span", "source", "type", "origin", "var"):
+        if f.name not in ("span", "source", "type", "lines", "origin", "var"):
             yield from _expressions(getattr(e, f.name))
 
 

@@ -156,6 +156,10 @@ class AskCode:
 class Choices(Effects):
     origins: Origins = field(factory=dict)  # what each variable was made from
 
+    def apart(self) -> "Choices":
+        """For claims, which look at the table and are no rules."""
+        return self
+
     def ask(self, d: core.Decide, bodies: tuple[int, ...]) -> AskCode:
         player = self.expr(d.player).fn
         return AskCode(d, player, tuple(self.choice(c) for c in d.choices), bodies, self._silent(d))

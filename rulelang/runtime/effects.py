@@ -20,6 +20,10 @@ NO_LIMIT = 1 << 31
 class Effects(Values):
     emit: Emit | None = None
 
+    def as_run(self, body: tuple[core.Statement, ...]) -> tuple[core.Statement, ...]:
+        """The statements as this build runs them."""
+        return body
+
     def effect(self, a: core.Action) -> Effect:
         match a:
             case core.Change():
@@ -41,9 +45,8 @@ class Effects(Values):
     # ------------------------------------------------------------ values
 
     def limits(self, place: core.Place) -> tuple[int, int]:
-        low = self.expr(place.low) if place.low is not None else None
-        high = self.expr(place.high) if place.high is not None else None
-        return (low.value if low else -NO_LIMIT), (high.value if high else NO_LIMIT)
+        low = -NO_LIMIT if place.low is None else self.settled(place.low)
+        return low, NO_LIMIT if place.high is None else self.settled(place.high)
 
     def _change(self, a: core.Change) -> Effect:
         slot, amount = self.slot(a.place), self.expr(a.amount)

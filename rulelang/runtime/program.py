@@ -1,6 +1,7 @@
 """A game made ready to run for one player count and one set of options: closures by node number, slots, a start.
 
-The same graph is built twice: fast, and traced (`emit`), which also reports every effect.  Both walk the same nodes."""
+The same graph is built in three ways: fast; traced (`emit`), which also reports every effect; and counted (`tally`),
+which keeps what fired.  All take the same choices."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -15,6 +16,7 @@ from rulelang.graph import nodes as graph
 from rulelang.graph.compile import compile_graph
 from rulelang.graph.layout import CHANCE, Layout, add_universes, error_at, make_layout
 from rulelang.runtime.choices import AskCode, Choices
+from rulelang.runtime.counting import Counting, Tally
 from rulelang.runtime.effects import Emit
 from rulelang.runtime.events import Again, Began, Drawn, Shuffled
 from rulelang.runtime.values import SEQ_BITS, Fn, State, Values, pack_seq
@@ -478,7 +480,7 @@ def _local_places(body: Iterable[core.Statement]) -> Iterable[core.Place]:
 
 def make_program(
     game: core.Game, players: int, options: dict[str, int], chance: Chance, emit: Emit | None = None, *,
-    watch: Callable[[State], None] | None = None,
+    watch: Callable[[State], None] | None = None, tally: Tally | None = None,
     flow: tuple[core.Statement, ...] | None = None, extra: tuple[core.Variable, ...] = (), loop_counts: Iterable[core.Variable] = (),
 ) -> Program:  # fmt: skip
     """Closures for every node.  `flow` stands in for the game's own where an example runs a single step."""
@@ -486,17 +488,18 @@ def make_program(
     layout = make_layout(game, players, options)
     numbers = Values(layout)
     numbers.scratch_base = layout.size + 10_000
-    add_universes(layout, {k: int(numbers.expr(p.count).value) for k, p in game.pieces.items() if p.count is not None})
+    add_universes(layout, {k: numbers.settled(p.count) for k, p in game.pieces.items() if p.count is not None})
     for place in dict.fromkeys(_local_places(body)):
         layout.add_place(place)
-    g = compile_graph(body)
+    code = Choices(layout, emit=emit) if tally is None else Counting(layout, emit=emit, tally=tally)
+    g = compile_graph(code.as_run(body))
+    code.origins = origins(body)
     for var in dict.fromkeys([*loop_counts, *extra, *_variables(g)]):
         layout.variables[var] = layout.size
         layout.size += 1
     persistent = layout.size
-    code = Choices(layout, emit=emit, origins=origins(body))
     code.scratch_base = persistent
-    code.run_pure = lambda pure: _pure(game, layout, code, pure)
+    code.run_pure = _pure
     maker = _Maker(layout, code, chance, emit, watch)
     steps = maker.steps(g)
     start = _start(game, layout, code)
@@ -509,9 +512,9 @@ def make_program(
     return Program(layout, g, steps, maker.asks, maker.forks, ends, start, persistent, dead, code)
 
 
-def _pure(game: core.Game, layout: Layout, code: Choices, body: tuple[core.Statement, ...]) -> Callable[[State], None]:
+def _pure(code: Choices, body: tuple[core.Statement, ...]) -> Callable[[State], None]:
     """A definition with loops: a small graph of its own over scratch slots."""
-    inner = compile_graph(body)
+    layout, inner = code.layout, compile_graph(code.as_run(body))
     for place in dict.fromkeys(_local_places(body)):
         # Local places of a value live in the scratch slots: one variable stands for each.
         for index in range(_size(layout, place)):
@@ -570,7 +573,7 @@ def _start(game: core.Game, layout: Layout, code: Choices) -> State:
                 fn = code.as_type(place.starts_at, place.type)
                 value = code.store(place.type)(fn.fn(s))
             elif place.word == "counter" and place.low is not None:
-                value = max(0, int(code.expr(place.low).value))
+                value = max(0, code.settled(place.low))
             if place.starts_with is not None:
                 universe = layout.universe(place.type)
                 classes = [

@@ -94,5 +94,5 @@ class Story:
 
     def _where(self, place: core.Place, slot: int) -> str:
         owner, keys = self.layout.slot_name(place, slot - self.layout.slots[place])
-        name = readable(place.name) + self.words.key_text(place, keys)
+        name = readable(place.name) + self.words.key_text(place.keys, keys)
         return f"{self.words.names[owner]} {name}" if owner >= 0 else name
