@@ -205,7 +205,7 @@ def check(
     else:
         _findings(found.values())
         for loaded in loads if proofs else ():
-            _proofs(loaded)
+            _proofs(loaded, bool(lines) and not errors)
         _report(lines)
         files = len({source.path for loaded in loads for source in loaded.sources})
         found_words = f"{_plural(errors, 'error')}, {_plural(warnings, 'warning')}" if found else "no problems"
@@ -214,11 +214,11 @@ def check(
     return 1 if errors else 0
 
 
-def _proofs(loaded: "Loaded") -> None:
+def _proofs(loaded: "Loaded", played: bool) -> None:
     from rulelang.prove.report import lines
 
     if loaded.ok and loaded.game is not None and loaded.names is not None and loaded.names.header.word == "game":
-        _say(lines(loaded.game))
+        _say(lines(loaded.game, played))
         click.echo()
 
 

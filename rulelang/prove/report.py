@@ -35,8 +35,8 @@ def open_claims(game: core.Game) -> tuple[list[Claim], dict[str, list[int]]]:
     return list(found.values()), {key: counts for key, counts in unproved.items() if counts}
 
 
-def lines(game: core.Game) -> Iterator[tuple[int, str]]:
-    """The report, as (level, text)."""
+def lines(game: core.Game, played: bool = False) -> Iterator[tuple[int, str]]:
+    """The report, as (level, text); `played`: random matches were, and none of them stopped."""
     found, unproved = open_claims(game)
     counts = f"{game.players[0]} to {game.players[-1]}"
     yield (
@@ -51,4 +51,5 @@ def lines(game: core.Game) -> Iterator[tuple[int, str]]:
         for c in left:
             players = unproved[f"{c.span}: {c.what}"]
             shown = counts if players == list(game.players) else ", ".join(map(str, players))
-            yield 2, f"not proved: {c.span}: {c.what} ({shown} players)"
+            status = "not proved, and no random match stopped there" if played else "not proved"
+            yield 2, f"{status}: {c.span}: {c.what} ({shown} players)"
