@@ -154,6 +154,7 @@ class AskCode:
 @define(eq=False)
 class Choices(Effects):
     origins: dict[core.Variable, tuple[core.Expr, ...]] = field(factory=dict)  # what each variable was made from
+    untold: frozenset[core.Variable] = frozenset()  # what was picked or drawn, and is not shown
 
     def ask(self, d: core.Decide, bodies: tuple[int, ...]) -> AskCode:
         player = self.expr(d.player).fn
@@ -281,13 +282,14 @@ class Choices(Effects):
 
     def _silent(self, d: core.Decide) -> bool:
         """Does everybody know how many options there are?  Then a forced choice may go unasked."""
+        own = frozenset(p.var for c in d.choices for p in c.picks)
         for c in d.choices:
-            if c.only_if is not None and self._tells(c.only_if):
+            if c.only_if is not None and self._tells(c.only_if, own):
                 return False
             for p in c.picks:
-                if (p.count is not None and self._tells(p.count)) or (p.such_that is not None and self._tells(p.such_that)):
+                if (p.count is not None and self._tells(p.count, own)) or (p.such_that is not None and self._tells(p.such_that, own)):
                     return False
-                if not self._size_is_public(p.base) and self._tells(p.base):
+                if not self._size_is_public(p.base) and self._tells(p.base, own):
                     return False
         return True
 
@@ -297,13 +299,14 @@ class Choices(Effects):
             return False
         return all(cls.count == 1 for cls in self.layout.universe(base.type).classes)
 
-    def _tells(self, e: core.Expr, seen: frozenset[core.Variable] = frozenset()) -> bool:
-        """Does this value depend on what not everybody sees, also through a `let`, a loop or an earlier pick?"""
-        if any(_secret(r) for r in refs_in(e)):
+    def _tells(self, e: core.Expr, own: frozenset[core.Variable], seen: frozenset[core.Variable] = frozenset()) -> bool:
+        """Does this value depend on what not everybody sees, also through a `let`, a loop or an earlier pick?  The
+        `own` picks of the decision are not made yet: they stand for all that can be picked."""
+        read = variables_in(e)
+        if any(_secret(r) for r in refs_in(e)) or not self.untold.isdisjoint(read - own):
             return True
-        made_from = [(x, var) for var in variables_in(e) - seen for x in self.origins.get(var, ())]
-        return any(self._tells(x, seen | {var}) for x, var in made_from)
+        return any(self._tells(x, own, seen | {var}) for var in read - seen for x in self.origins.get(var, ()))
 
 
 def _secret(ref: core.PlaceRef) -> bool:
-    return ref.place.visibility in ("private", "hidden")
+    return ref.place.visibility != "public"

@@ -8,6 +8,7 @@ from typing import Any
 from attrs import define, evolve, field
 
 from rulelang.core import nodes as core
+from rulelang.core.secrecy import ruled, untold
 from rulelang.core.threads import walk
 from rulelang.core.types import SetT, Type
 from rulelang.graph import nodes as graph
@@ -510,7 +511,7 @@ def make_program(
         layout.variables[var] = layout.size
         layout.size += 1
     persistent = layout.size
-    code = Choices(layout, emit=emit, origins=_origins(g))
+    code = Choices(layout, emit=emit, ruled=ruled(body), origins=_origins(g), untold=untold(body))
     code.scratch_base = persistent
     code.run_pure = lambda pure: _pure(game, layout, code, pure)
     maker = _Maker(layout, code, chance, emit, watch)
