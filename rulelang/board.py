@@ -385,7 +385,7 @@ class Screen:
 
     def seats(self, view: View, places: list[core.Place], empty: list[str]) -> None:
         texts = {p: [view.cell(p, view.held(p, seat), seat) for seat in range(len(view.names))] for p in places}
-        own = [p for p in places if p.holds_pieces and p.visibility == "private" and texts[p][view.seat]]
+        own = [p for p in places if p.word in ("zone", "pile") and p.visibility == "private" and texts[p][view.seat]]
         for p in own:
             texts[p][view.seat] = str(len(view.held(p, view.seat)))
         kept = [p for p in places if any(texts[p])]

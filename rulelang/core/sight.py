@@ -1,20 +1,9 @@
-"""What a value may tell: the places that it reads, also through a definition, a `let`, a loop or a pick.  The number of
-pieces in a place whose number is public tells nothing."""
-
-from collections.abc import Iterator
+"""Where values come from: through a `let`, a loop or a pick; and who a player is."""
 
 from rulelang.core import nodes as core
-from rulelang.core.threads import refs_in, variables_in, walk
+from rulelang.core.threads import walk
 
 Origins = dict[core.Variable, tuple[core.Expr, ...]]
-
-
-def unseen(e: core.Expr, made_from: Origins, seen: frozenset[core.Variable] = frozenset()) -> Iterator[core.PlaceRef]:
-    """The places behind a value that not everybody sees."""
-    yield from (ref for ref in refs_in(e, sizes=False) if ref.place.visibility in ("private", "hidden"))
-    for var in variables_in(e) - seen:
-        for source in made_from.get(var, ()):
-            yield from unseen(source, made_from, seen | {var})
 
 
 def origins(flow: tuple[core.Statement, ...]) -> Origins:

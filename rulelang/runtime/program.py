@@ -9,6 +9,7 @@ from typing import Any
 from attrs import define, evolve, field
 
 from rulelang.core import nodes as core
+from rulelang.core.apparent import ruled, untold
 from rulelang.core.sight import origins
 from rulelang.core.threads import walk
 from rulelang.core.types import SetT, Type
@@ -492,8 +493,9 @@ def make_program(
     for place in dict.fromkeys(_local_places(body)):
         layout.add_place(place)
     code = Choices(layout, emit=emit) if tally is None else Counting(layout, emit=emit, tally=tally)
-    g = compile_graph(code.as_run(body))
-    code.origins = origins(body)
+    run = code.as_run(body)
+    g = compile_graph(run)
+    code.origins, code.untold, code.ruled = origins(run), untold(run), ruled(run)
     for var in dict.fromkeys([*loop_counts, *extra, *_variables(g)]):
         layout.variables[var] = layout.size
         layout.size += 1
