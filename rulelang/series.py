@@ -109,8 +109,8 @@ def everywhere(work: Callable[[T], R], tasks: Sequence[T], processes: int) -> It
         busy = {conn: _give(conn, left.popleft()) for conn, _ in workers}
         for n in range(len(tasks)):
             while n not in done:
-                for conn in wait(list(busy)):
-                    assert isinstance(conn, Connection)
+                ready: Any = wait(list(busy))
+                for conn in ready:
                     done[busy.pop(conn)] = _answer(conn)
                     if left:
                         busy[conn] = _give(conn, left.popleft())
@@ -146,9 +146,14 @@ def _serve(work: Callable[[T], R], conn: Connection) -> None:
     while parent is not None and parent.is_alive():
         if conn.poll(1):
             try:
-                conn.send((work(conn.recv()), ""))
+                task = conn.recv()
+            except EOFError:
+                return
+            try:
+                answer: tuple[R | None, str] = (work(task), "")
             except Exception:  # a mistake of ours, to be told where somebody listens
-                conn.send((None, traceback.format_exc()))
+                answer = (None, traceback.format_exc())
+            conn.send(answer)
 
 
 def _give(conn: Connection, task: tuple[int, T]) -> int:
@@ -162,7 +167,9 @@ def _answer(conn: Connection) -> Any:
     except EOFError:
         raise RuntimeError("a process that played matches was ended from outside") from None
     if wrong:
-        raise RuntimeError(wrong)
+        mistake = RuntimeError(wrong.strip().splitlines()[-1])
+        mistake.add_note(wrong)
+        raise mistake
     return found
 
 

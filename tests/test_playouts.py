@@ -390,6 +390,24 @@ def test_very_many_combinations_share_and_each_gets_some() -> None:
     assert {n for _, n in series._shares(ways[:100], 1)} == {1}
 
 
+def square(n: int) -> int:
+    if n == 13:
+        raise KeyError("thirteen")
+    if n == 14:
+        os._exit(3)
+    return n * n
+
+
+def test_work_is_done_everywhere_and_answers_come_in_order() -> None:
+    assert list(series.everywhere(square, range(9), 3)) == [n * n for n in range(9)]
+
+
+@pytest.mark.parametrize(("tasks", "why"), [((1, 13, 2), "KeyError: 'thirteen'"), ((1, 14, 2), "ended from outside")])
+def test_a_process_that_fails_is_no_riddle(tasks: tuple[int, ...], why: str) -> None:
+    with pytest.raises(RuntimeError, match=why):
+        list(series.everywhere(square, tasks, 2))
+
+
 # ---------------------------------------------------------------- examples and pages
 
 
@@ -462,21 +480,25 @@ def test_coverages_are_added_up(tmp_path: Path) -> None:
 # ---------------------------------------------------------------- the commands
 
 
-def test_check_plays_and_keeps_the_match_that_went_wrong(tmp_path: Path) -> None:
-    source = written(tmp_path, PURSE)
-    done = command("check", source, "--playouts", "40", "--html", "out.html", cwd=tmp_path)
+def test_check_plays_and_keeps_the_match_that_went_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    args = ["check", written(tmp_path, PURSE), "--playouts", "40", "--html", "out.html"]
+    done = command(*args, cwd=tmp_path)
     fails(done, 1, "error[R406]: the rules stop: `talers` would be -1, below 0")
     (file,) = tmp_path.glob("*.match")
-    assert f"`rulelang replay {file.name}`" in done.stdout and command("replay", file.name, cwd=tmp_path).returncode == 0
+    assert f"`rulelang replay {file.name}`" in done.stdout and len(rulelang.resume(file.read_text(encoding="utf-8")).choices) == 4
     assert "the rules stop" in (tmp_path / "out.html").read_text(encoding="utf-8")
     assert done.stderr == "", "no bar where nobody watches"
-    again = command("check", source, "--playouts", "40", "--html", "out.html", cwd=tmp_path)
-    assert again.stdout == done.stdout and len(list(tmp_path.glob("*.match"))) == 1
+    monkeypatch.chdir(tmp_path)
+    assert cli(args, standalone_mode=False) == 1 and capsys.readouterr().out.split() == done.stdout.split()
+    assert len(list(tmp_path.glob("*.match"))) == 1
 
 
-def test_test_says_what_no_example_brings_about(tmp_path: Path) -> None:
-    done = command("test", written(tmp_path, TOY), "--coverage", "--html", str(tmp_path / "out.html"))
-    assert done.returncode == 0 and "options of decisions: 3, 2 never chosen" in done.stdout and "1 passed, 0 failed" in done.stdout
+def test_test_says_what_no_example_brings_about(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli(["test", written(tmp_path, TOY), "--coverage", "--html", str(tmp_path / "out.html")], standalone_mode=False) == 0
+    said = capsys.readouterr().out
+    assert "options of decisions: 3, 2 never chosen" in said and "1 passed, 0 failed" in said
     assert "worth(1), worth(2)" in (tmp_path / "out.html").read_text(encoding="utf-8")
 
 
