@@ -7,7 +7,7 @@ from attrs import define, field
 
 from rulelang.core import nodes as core
 from rulelang.core.types import BOOL, ERROR, NONE, NUMBER, PLAYER, BoolT, ErrorT, KindT, MaybeT, NumberT, PieceT, SetT, Type, join
-from rulelang.diagnostics import Note, Problems, near
+from rulelang.diagnostics import Note, Problems, near, several
 from rulelang.names.collect import name_span
 from rulelang.names.table import Names
 from rulelang.source import Span
@@ -179,9 +179,8 @@ class World:
         for row in rows:
             if len(row.cells) != len(slots):
                 wanted = ", ".join(f"{f.name} ({w})" if w > 1 else f.name for f, _k, _t, w in widths)
-                self.problems.add(
-                    "R203", f"this row has {len(row.cells)} cells, the fields need {len(slots)}", row.span, f"the fields are: {wanted}"
-                )
+                hint = f"one for each field, in this order: {wanted}"
+                self.problems.add("R203", f"this row has {several(len(row.cells), 'cell')}, the fields need {len(slots)}", row.span, hint)
                 continue
             choices = [self._cell(cell, t, f) for cell, (f, t) in zip(row.cells, slots, strict=True)]
             if prod(len(c) for c in choices) * max(1, row.copies) > MAX_PIECES or len(made) > MAX_PIECES:
@@ -225,7 +224,7 @@ class World:
                 return 0
             case NumberT() if isinstance(part, int) and not isinstance(part, bool):
                 if (inner.low is not None and part < inner.low) or (inner.high is not None and part > inner.high):
-                    self.problems.add("R203", f"{part} is outside of `{what}`", span, f"`{what}` is {inner}")
+                    self.problems.add("R203", f"{part} is outside of `{what}`", span, f"`{what}` is {inner}: change it, or its range")
                 return part
             case BoolT() if isinstance(part, bool):
                 return int(part)
@@ -251,7 +250,8 @@ class World:
         keys = tuple(self.type_of(p.type) for p in node.params)
         sizes = [self.size(k) for k in keys]
         if any(s is None for s in sizes):
-            self.problems.add("R202", f"the keys of `{node.name}` must be finite", node.span, "a range such as 2..6, or a kind")
+            hint = "a key is a range with both ends, such as 2..6, or a kind"
+            self.problems.add("R202", f"the keys of `{node.name}` have no end", node.span, hint)
             return
         dims = [s or 0 for s in sizes]
         total = prod(dims)
@@ -270,7 +270,7 @@ class World:
         for row in rows:
             if len(row.keys) != len(keys):
                 self.problems.add(
-                    "R203", f"this row has {len(row.keys)} keys, the table has {len(keys)}", row.span, "one key for each column"
+                    "R203", f"this row has {several(len(row.keys), 'key')}, the table has {len(keys)}", row.span, "one key for each column"
                 )
                 continue
             value = self._table_value(row.value, value_type, node.name)
@@ -301,7 +301,7 @@ class World:
                 "R204",
                 f"`{node.name}` has no value for {'; '.join(missing)}{' ...' if len(holes) > 6 else ''}",
                 name_span(node, node.name),
-                "add a row for it, or narrow the key",
+                f"add a row: `{missing[0]}: ...`, or narrow the key",
             )
         values = tuple(filled[i][0] if i in filled else 0 for i in range(total))
         self.tables[node.name] = core.Table(node.name, keys, value_type, values, node.span, node.source)
@@ -311,8 +311,11 @@ class World:
             low, high = key[0], key[1] if key[1] is not None else t.high
             assert t.low is not None and t.high is not None and high is not None
             if low < t.low or high > t.high:
-                self.problems.add("R203", f"{low}..{high} is outside of the key of `{table}`", row.span, f"the key is {t}")
+                self._no_key(f"{low}..{high}", t, row, table)
             return range(max(low, t.low) - t.low, min(high, t.high) - t.low + 1)
+        if isinstance(t, NumberT) and isinstance(key, int) and not (t.low or 0) <= key <= (t.high or 0):
+            self._no_key(str(key), t, row, table)
+            return []
         before = len(self.problems.found)
         value = self.literal(key, t, row.span, f"the key of {table}")
         if len(self.problems.found) > before:
@@ -320,6 +323,10 @@ class World:
         low = t.low or 0 if isinstance(t, NumberT) else 0
         size = self.size(t) or 0
         return [value - low] if 0 <= value - low < size else []
+
+    def _no_key(self, key: str, t: NumberT, row: nodes.TableRow, table: str) -> None:
+        hint = f"its keys are {t.low}..{t.high}: leave the row out, or widen the range"
+        self.problems.add("R203", f"`{table}` has no key {key}", row.span, hint)
 
     def _table_type(self, rows: list[nodes.TableRow]) -> Type:
         found: Type | None = None
