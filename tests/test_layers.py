@@ -15,6 +15,8 @@ ABOVE = [
     "api",
     "matchfile",
     "codes",
+    "explain",
+    "reports",
     "show",
     "telling",
     "board",
