@@ -148,3 +148,9 @@ def test_of_a_file_full_of_mistakes_the_first_thousand_are_told() -> None:
     module = parse(SourceFile("x.rule", text), problems)
     assert len(problems.found) == MOST_FINDINGS
     assert {"pot", "cup"} <= module.unread
+
+
+def test_a_number_of_five_thousand_digits_is_too_large() -> None:
+    problems = Problems()
+    parse(SourceFile("x.rule", f'game x "X", players 2..2\ncounter pot: 0..{"9" * 5000}, public\n'), problems)
+    assert [d.code for d in problems.found] == ["R005"]

@@ -237,7 +237,7 @@ def _hole(source: SourceFile, start: int, end: int, problems: Problems) -> Tree[
 
 def _too_large(source: SourceFile, start: int, end: int, problems: Problems) -> bool:
     for digits in re.finditer(r"\d{10,}", source.text[start:end]):
-        if int(digits.group()) > MAX_NUMBER:
+        if len(digits.group()) > 16 or int(digits.group()) > MAX_NUMBER:  # Python reads no number of some thousand digits
             span = Span(source, start + digits.start(), start + digits.end())
             problems.add("R005", "a number beyond 2 to the power of 53", span, "no rule needs it; use a smaller one")
             return True
