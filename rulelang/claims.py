@@ -13,7 +13,7 @@ from rulelang.core.check import check
 from rulelang.core.flow import Flow
 from rulelang.core.scope import Bound, Scope
 from rulelang.core.types import PLAYER, BoolT, ErrorT, KindT, MaybeT, NumberT, PieceT, PlayerT, SetT, Type, plain
-from rulelang.diagnostics import Diagnostic, Problems, near
+from rulelang.diagnostics import Diagnostic, Note, Problems, near, several
 from rulelang.errors import RuleError, UsageError
 from rulelang.graph.layout import Universe
 from rulelang.names.table import Definition, LabelSymbol, Names
@@ -66,9 +66,10 @@ def run_example(loaded: Loaded, example: nodes.Example, module: nodes.Module, ma
         code, message, span, hint = failed.found
         problem = Diagnostic(code, message, span, hint, example.origin or "")
     except RuleError as err:
-        lines = str(err).splitlines()
-        where = f"in the rules at {lines[1].strip()}" if len(lines) > 1 else ""
-        problem = Diagnostic("R403", f"the rules stop: {lines[0]}", example.span, where, example.origin or "")
+        message = f"the rules stop: {str(err).splitlines()[0]}"
+        notes = (Note(err.origin.span, "at this rule"),) if isinstance(err.origin, core.Origin) and err.origin.span.source.path else ()
+        hint = "mend the rule, or begin the example with another position"
+        problem = Diagnostic("R403", message, example.span, hint, example.origin or "", notes)
     return ClaimResult(example.text, example.origin or "", module.name, example.span, problem)
 
 
@@ -212,7 +213,7 @@ class _Run:
         if per_player:
             if len(line.values) != len(self.seats):
                 raise Failed(
-                    "R401", f"{len(line.values)} values for {len(self.seats)} players", line.span,
+                    "R401", f"{several(len(line.values), 'value')} for {several(len(self.seats), 'player')}", line.span,
                     f"one for each player in order, or `{line.target.name} of {self.seats[0]}: ...`",
                 )  # fmt: skip
             return list(enumerate(line.values))
@@ -249,7 +250,7 @@ class _Run:
             known = [*self.game.places, *self.names.definitions]
             raise Failed("R103", f"unknown place `{target.name}`", target.span, near(target.name, known))
         if len(target.keys) != len(place.keys):
-            raise Failed("R216", f"`{place.name}` has {len(place.keys)} keys, here are {len(target.keys)}", target.span)
+            raise Failed("R216", f"`{place.name}` has {several(len(place.keys), 'key')}, here are {len(target.keys)}", target.span)
         return place
 
     def _slot(self, place: core.Place, owner: int | None, target: nodes.Target) -> int:
@@ -537,7 +538,7 @@ class _Run:
         code = pending.ask.choices[index]
         before = sum(c.count(pending.s[:]) for c in pending.ask.choices[:index])
         if len(line.values) != len(code.picks):
-            raise Failed("R401", f"`{line.name}` has {len(code.picks)} picks, here are {len(line.values)}", line.span)
+            raise Failed("R401", f"`{line.name}` has {several(len(code.picks), 'pick')}, here are {len(line.values)}", line.span)
         for n in range(code.count(pending.s[:])):
             row = pending.s[:]
             if code.picks:
@@ -606,7 +607,7 @@ class _Run:
                     "R400",
                     f"`{line.target.name}` is {self.counts.get(line.target.name, 0)}",
                     line.span,
-                    f"expected {line.values[0].span.text}",
+                    f"the example says {line.values[0].span.text}",
                 )
             return
         self._expect_definition(line)
@@ -619,7 +620,9 @@ class _Run:
         whose = self._whose(place.name, owner)
         if not place.holds_pieces:
             if found != self._literal(value, place.type):
-                raise Failed("R400", f"{whose} is {self._words().text(found, place.type)}", value.span, f"expected {value.span.text}")
+                raise Failed(
+                    "R400", f"{whose} is {self._words().text(found, place.type)}", value.span, f"the example says {value.span.text}"
+                )
             return
         universe = self._universe(place)
         item = plain(place.type.item if isinstance(place.type, SetT) else place.type)
@@ -643,7 +646,7 @@ class _Run:
             else:
                 same = len(lying) == len(wanted) and self._pairs(list(lying), wanted, item, words)
         if not same:
-            raise Failed("R400", f"{whose} holds {shown}", value.span, f"expected {value.span.text}")
+            raise Failed("R400", f"{whose} holds {shown}", value.span, f"the example says {value.span.text}")
 
     def _scope(self) -> Scope:
         scope = Scope(self.module)
@@ -685,7 +688,7 @@ class _Run:
         assert function is not None
         params = function.params[1:] if d.per_player else function.params
         if len(params) != len(line.target.keys):
-            raise Failed("R216", f"`{d.name}` has {len(params)} keys, here are {len(line.target.keys)}", line.target.span)
+            raise Failed("R216", f"`{d.name}` has {several(len(params), 'key')}, here are {len(line.target.keys)}", line.target.span)
         keys = tuple(core.Const(self._key(k, p.type, line.span), type=p.type) for k, p in zip(line.target.keys, params, strict=True))
         for owner, value in self._by_owner(line, d.per_player):
             args = (() if owner is None else (core.Const(owner, type=PLAYER),)) + keys
@@ -707,13 +710,13 @@ class _Run:
             )
             wanted = list(value.items) if value.items is not None else [value.cells]
             if len(items) != len(wanted) or not self._pairs(items, wanted, t.item, words):
-                raise Failed("R400", f"{whose} is {words.group(tuple(items), t.item)}", value.span, f"expected {value.span.text}")
+                raise Failed("R400", f"{whose} is {words.group(tuple(items), t.item)}", value.span, f"the example says {value.span.text}")
         elif isinstance(plain(t), PieceT):
             same = (found < 0) == (value.cells == ("none",)) and (found < 0 or self._same(found, t, value.cells, words))
             if not same:
-                raise Failed("R400", f"{whose} is {words.text(found, t)}", value.span, f"expected {value.span.text}")
+                raise Failed("R400", f"{whose} is {words.text(found, t)}", value.span, f"the example says {value.span.text}")
         elif int(found) != self._literal(value, t):
-            raise Failed("R400", f"{whose} is {words.text(int(found), t)}", value.span, f"expected {value.span.text}")
+            raise Failed("R400", f"{whose} is {words.text(int(found), t)}", value.span, f"the example says {value.span.text}")
 
     def _expect_winners(self, line: nodes.ExState) -> None:
         ranking = self.game.ranking
@@ -729,4 +732,6 @@ class _Run:
             winners = {self.seats[measures.index(best)]}
         wanted = {str(v.cells[0]) for v in line.values}
         if winners != wanted:
-            raise Failed("R400", f"the winners are {', '.join(sorted(winners))}", line.span, f"expected {', '.join(sorted(wanted))}")
+            raise Failed(
+                "R400", f"the winners are {', '.join(sorted(winners))}", line.span, f"the example says {', '.join(sorted(wanted))}"
+            )

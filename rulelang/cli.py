@@ -1,7 +1,9 @@
 """The command line: one short function for each command.  What a command needs is imported when it runs."""
 
 import os
+import re
 import sys
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -131,10 +133,6 @@ def _layers(layers: Sequence[str]) -> tuple[str, ...]:
     return tuple(part.strip() for given in layers for part in given.split(",") if part.strip())
 
 
-def _plural(n: int, word: str) -> str:
-    return f"{n} {word}" if n == 1 else f"{n} {word}s"
-
-
 # ---------------------------------------------------------------- list
 
 
@@ -167,7 +165,9 @@ def list_games() -> None:
 @cli.command()
 @click.argument("games", metavar="GAME...", nargs=-1, required=True)
 @with_option
-@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json", "sarif", "github"]), default="text", help="For people or for programs."
+)
 @click.option("--proofs", is_flag=True, help="Also where a match could stop, and what is proved about it.")
 @click.option("--playouts", type=click.IntRange(1), metavar="N", help="Play N random matches of every player count, option and layer.")
 @click.option("--seed", type=int, help="Other random matches; the same seed, the same matches.")
@@ -180,6 +180,7 @@ def check(
     With --playouts also what random matches bring to light: where nobody can go on, claims that do not hold, each with
     the shortest match that was found as a file, and which rules never fired.
     """
+    from rulelang.diagnostics import several
     from rulelang.proofs import check_counts
 
     if playouts is None and (html is not None or seed is not None):
@@ -195,23 +196,30 @@ def check(
     if playouts is not None and not any(d.is_error for d in problems):
         mishaps, lines = _play_all(pairs, _layers(layers), playouts, seed or 0, html)
         problems += mishaps
-    found = {(d.code, str(d.span), d.message): d for d in problems}
-    errors = sum(d.is_error for d in found.values())
-    warnings = len(found) - errors
-    if form == "json":
-        from rulelang.serial import findings_json
-
-        click.echo(findings_json(tuple(found.values())))
-    else:
-        _findings(found.values())
+    found = tuple({(d.code, str(d.span), d.message): d for d in problems}.values())
+    errors = sum(d.is_error for d in found)
+    if form == "text":
+        _findings(found)
         for loaded in loads if proofs else ():
             _proofs(loaded, bool(lines) and not errors)
         _report(lines)
         files = len({source.path for loaded in loads for source in loaded.sources})
-        found_words = f"{_plural(errors, 'error')}, {_plural(warnings, 'warning')}" if found else "no problems"
+        words = f"{several(errors, 'error')}, {several(len(found) - errors, 'warning')}" if found else "no problems"
         played = "" if lines or playouts is None else "; no match was played: mend the errors first"
-        click.echo(("\n" if lines else "") + f"{found_words} in {_plural(files, 'file')}{played}")
+        click.echo(("\n" if lines else "") + f"{words} in {several(files, 'file')}{played}")
+    else:
+        _for_programs(found, form)
     return 1 if errors else 0
+
+
+def _for_programs(found: "tuple[Diagnostic, ...]", form: str) -> None:
+    from rulelang import reports
+    from rulelang.serial import findings_json
+
+    if form == "github":
+        click.echo(reports.github(found), nl=bool(found))
+    else:
+        click.echo(findings_json(found) if form == "json" else reports.sarif(found))
 
 
 def _proofs(loaded: "Loaded", played: bool) -> None:
@@ -306,7 +314,7 @@ def _load_each(what: str, layers: tuple[str, ...]) -> "Iterator[tuple[str, Loade
     from rulelang.diagnostics import Problems
 
     if what == "-":
-        source = pipeline.decode(sys.stdin.buffer.read(pipeline.MAX_BYTES + 1), "<stdin>")
+        source = pipeline.decode(sys.stdin.buffer.read(pipeline.MAX_BYTES + 1), "<standard input>")
         yield what, pipeline.load_file(Path("stdin.rule"), layers, Problems(), source)
         return
     files = _files(what) if not layers else []
@@ -342,6 +350,7 @@ def test(games: tuple[str, ...], layers: tuple[str, ...], counted: bool, html: P
     """Runs the examples and claims that stand in the rule files: of all bundled games and of the library, or of those named."""
     from rulelang import pipeline
     from rulelang.claims import run_claims
+    from rulelang.diagnostics import several
 
     everything = [str(pipeline.bundled("games")), str(pipeline.bundled("stdlib"))]
     loads = (loaded for what in games or everything for _, loaded in _load_each(what, _layers(layers)))
@@ -352,7 +361,7 @@ def test(games: tuple[str, ...], layers: tuple[str, ...], counted: bool, html: P
         totals = _sums(_test_one(loaded, run_claims) for loaded in rules)
     click.echo(f"\n{totals[0]} passed, {totals[1]} failed")
     if totals[2]:
-        click.echo(f"{_plural(totals[2], 'example')} of a base game changed by its layers")
+        click.echo(f"{several(totals[2], 'example')} of a base game changed by its layers")
     return 1 if totals[1] else 0
 
 
@@ -439,6 +448,7 @@ def play(
 ) -> None:  # fmt: skip
     """Plays a match: you against random seats, several people at one screen, or random seats alone."""
     from rulelang.api import load
+    from rulelang.diagnostics import several
 
     loaded = load(game, _layers(layers)) if game is not None else None
     if resume is not None:
@@ -453,7 +463,7 @@ def play(
         match = loaded.start(count, seed, dict(_setting(o) for o in options))
     sorts = _seats(seats) or ("human" if sys.stdin.isatty() else "random", *("random",) * (match.players - 1))
     if len(sorts) != match.players:
-        raise UsageError(f"--seats names {_plural(len(sorts), 'seat')}, but {_plural(match.players, 'player')} play")
+        raise UsageError(f"--seats names {several(len(sorts), 'seat')}, but {several(match.players, 'player')} play")
     if save is not None and save.exists() and (resume is None or not save.samefile(resume)):
         raise UsageError(f"{save}: exists already; go on with it (--resume {save}) or name another file")
     if "human" in sorts:
@@ -515,10 +525,11 @@ def _play_alone(match: "Match", save: Path | None) -> None:
 
 
 def _tell(match: "Match") -> None:
+    from rulelang.diagnostics import several
     from rulelang.telling import result, story
 
     layers = f" with {', '.join(match.game.layers)}" if match.game.layers else ""
-    _say([(0, f"{match.game.title}{layers}, {_plural(match.players, 'player')}, seed {match.seed}")])
+    _say([(0, f"{match.game.title}{layers}, {several(match.players, 'player')}, seed {match.seed}")])
     _say(story(match))
     _say(result(match))
 
@@ -586,8 +597,6 @@ def show(stage: str, game: str, layers: tuple[str, ...]) -> None:
 @click.option("--from", "base", metavar="GAME", help="A variant of this game.")
 def new(name: str, base: str | None) -> None:
     """A new game in a folder NAME, or with --from a variant in a file NAME.rule; nothing is overwritten."""
-    import re
-
     from rulelang import pipeline
     from rulelang.show import show_labels
 
@@ -624,17 +633,24 @@ def _template(name: str) -> str:
 
 
 @cli.command()
-@click.argument("code")
-def explain(code: str) -> None:
-    """What a finding such as R101 means, with a wrong line and the line mended."""
+@click.argument("code", required=False)
+def explain(code: str | None) -> None:
+    """What a finding such as R301 means, with a wrong rule and the rule mended; without a code, a list of all."""
     from rulelang.codes import CODES
-    from rulelang.diagnostics import near
 
-    found = CODES.get(code.upper())
-    if found is None:
-        raise UsageError(f"no finding `{code}`; {near(code.upper(), CODES) or 'codes look like R101'}")
-    _say([(0, f"{code.upper()}: {found.title}")])
-    click.echo(f"\n{found.text}")
-    for word, example in (("Wrong", found.wrong), ("Mended", found.mended)):
-        if example:
-            click.echo(f"\n{word}:\n\n" + "\n".join(f"    {line}" for line in example.strip("\n").split("\n")))
+    if code is None:
+        for known, what in CODES.items():
+            click.echo(f"{known}  {what.title}")
+        return
+    digits = re.search(r"\d+", code)
+    wanted = f"R{digits.group():0>3}" if digits else code.upper()
+    if wanted not in CODES:
+        nearest = min(CODES, key=lambda known: abs(int(known[1:]) - int(wanted[1:]))) if digits else ""
+        raise UsageError(f"no finding `{code}`; {f'the nearest is `{nearest}`, and ' if nearest else ''}`rulelang explain` lists all")
+    from rulelang.explain import explain as explained
+
+    about = explained(wanted)
+    _say([(0, f"{wanted}: {about.title}")])
+    click.echo("\n" + textwrap.fill(about.text, 100))
+    for word, text in (("Wrong", about.wrong), ("What is said about it", about.found), ("Mended", about.mended)):
+        click.echo(f"\n{word}:\n\n" + "\n".join(f"    {line}".rstrip() for line in text.split("\n")))

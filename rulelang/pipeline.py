@@ -6,9 +6,12 @@ Each stage takes the value of the one before and a list of problems.  A stage re
 stages the pipeline stops if there are errors.  Only this file and the command line read files."""
 
 import gc
-from collections.abc import Iterable, Iterator
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 
 from attrs import define, field
 
@@ -26,6 +29,7 @@ from rulelang.surface.parse import parse
 SUFFIX = ".rule"
 MAX_BYTES = 1_000_000
 MAX_FILES = 500
+UNKNOWN = ("R103", "R104", "R105")
 
 
 @define(eq=False)
@@ -70,7 +74,8 @@ class Loaded:
         path = next((p for p in (f / f"{name}{SUFFIX}" for f in places) if p.is_file()), None)
         if path is None or so_far >= MAX_FILES:
             library = [p.stem for p in sorted(bundled("stdlib").glob(f"*{SUFFIX}"))]
-            hint = near(name, [p.stem for f in places for p in f.glob(f"*{SUFFIX}")]) or "the library has: " + ", ".join(library)
+            beside = f"put it beside this file; the library has: {', '.join(library)}"
+            hint = near(name, [p.stem for f in places for p in f.glob(f"*{SUFFIX}")]) or beside
             self.problems.add("R112", f"no file `{name}{SUFFIX}` here or in the library", _word_span(item, name), hint)
             return None
         found = self.parse(read(path))
@@ -81,10 +86,18 @@ class Loaded:
 
 
 def bundled(what: str) -> Path:
-    """`games` or `stdlib`: beside the package in a checkout, inside it in a wheel."""
+    """`games`, `stdlib` or `findings`: beside the package in a checkout, inside it in a wheel."""
     here = Path(__file__).resolve().parent
     inside = here / what
     return inside if inside.is_dir() else here.parent / what
+
+
+@lru_cache(maxsize=1)
+def library_words() -> Mapping[str, str]:
+    """Every definition of the library, and the file that it stands in."""
+    files = sorted(bundled("stdlib").glob(f"*{SUFFIX}"))
+    defined = re.compile(r"^(?:define|verb) (\w+)", re.MULTILINE)
+    return MappingProxyType({name: p.stem for p in files for name in defined.findall(p.read_text(encoding="utf-8"))})
 
 
 def games() -> dict[str, Path]:
@@ -169,7 +182,7 @@ def _shown(path: Path) -> str:
     try:
         return str(path.resolve().relative_to(Path.cwd().resolve()))
     except ValueError:
-        for what in ("games", "stdlib"):
+        for what in ("games", "stdlib", "findings"):
             try:
                 return str(Path(what) / path.resolve().relative_to(bundled(what).resolve()))
             except ValueError:
@@ -224,9 +237,11 @@ def _load_file(path: Path, with_: Iterable[str], problems: Problems, source: Sou
     loaded.modules, loaded.layers = tuple(modules), tuple(layer for layer, _ in layers)
     if any(m.header is None for m in [*modules, *loaded.layers]):
         return loaded
-    loaded.names = collect(loaded.modules, loaded.layers, problems)
+    loaded.names = collect(loaded.modules, loaded.layers, problems, library_words())
     if loaded.names is not None:
         loaded.game, loaded.flow = check(loaded.names, problems)
+    if any(d.code == "R112" for d in problems.found):  # what is unknown may stand in the file that is not there
+        problems.found[:] = [d for d in problems.found if d.code not in UNKNOWN]
     return loaded
 
 

@@ -20,6 +20,8 @@ ABOVE = [
     "report",
     "page",
     "codes",
+    "explain",
+    "reports",
     "show",
     "telling",
     "atlas",

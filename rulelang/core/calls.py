@@ -25,6 +25,13 @@ from rulelang.source import Span
 from rulelang.surface import nodes
 
 MAX_EXPANSIONS = 20_000
+OTHER_WORDS = {  # what people say for the verbs that no definition explains
+    "raise COUNTER by NUMBER": ("add", "increase", "increment", "gain", "earn", "get", "receive", "collect"),
+    "lower COUNTER by NUMBER": ("subtract", "decrease", "decrement", "reduce", "spend", "lose"),
+    "move PIECES from PLACE to PLACE": ("put", "place", "lay", "take", "discard", "pass", "return", "remove"),
+    "set STATUS to VALUE": ("change", "assign", "make"),
+    "shuffle PILE": ("mix",),
+}
 
 
 @define(eq=False)
@@ -53,9 +60,8 @@ class Calls(Access):
                 return self.call_value(e.head.verb, "object", (e.head.item,), e.args, None, scope, e.span, want)
             case nodes.Those() | nodes.Fold() | nodes.FoldOver():
                 return self.wrong("R220", "a preposition after a clause", e.args[0].span, "put the clause in brackets", scope)
-        return self.wrong(
-            "R220", f"`{e.head.span.text}` takes no `{e.args[0].word}`", e.args[0].span, "only a definition with that word does", scope
-        )
+        hint = f"leave `{e.args[0].span.text}` out, or put what it belongs to in brackets"
+        return self.wrong("R220", f"`{e.head.span.text}` takes no `{e.args[0].word}`", e.args[0].span, hint, scope)
 
     def find(
         self, name: str, form: str, params: tuple[nodes.Expr, ...], args: tuple[nodes.Arg, ...], scope: Scope, span: Span, verb: bool
@@ -64,14 +70,12 @@ class Calls(Access):
         every = [d for d in self.names.definitions.get(name, []) if d.is_verb == verb]
         seen = [d for d in every if self.sees_definition(d, scope)]
         if not seen:
-            if every:
-                self.wrong(
-                    "R105",
-                    f"`{name}` stands in `{every[0].module.name}`, which this file does not use",
-                    span,
-                    f"add the line `use {every[0].module.name}`",
-                    scope,
-                )
+            home = every[0].module.name if every else self.names.library.get(name)
+            if self.names.is_unread(name):
+                return None
+            if home is not None:
+                message = f"`{name}` stands in `{home}`, which this file does not use"
+                self.wrong("R105", message, span, f"add the line `use {home}`", scope)
                 return None
             known = [d for d, made in self.names.definitions.items() if made[0].is_verb == verb]
             if verb and self.names.definitions.get(name):
@@ -87,13 +91,11 @@ class Calls(Access):
                 self.wrong("R221", f"`{name}` is a verb, not a value", span, "a verb stands at the start of a line of its own", scope)
                 return None
             word = "verb" if verb else "name"
-            self.wrong(
-                "R103",
-                f"unknown {word} `{name}`",
-                span,
-                near(name, [*known, *(KERNEL_VERBS if verb else ())]) or f"define it: `{'verb' if verb else 'define'} {name} ...`",
-                scope,
-            )
+            meant = [f"perhaps `{form}`?" for form, words in OTHER_WORDS.items() if verb and name in words]
+            hint = meant[0] if meant else near(name, [*known, *(KERNEL_VERBS if verb else ())])
+            hint = hint or f"define it: `{'verb' if verb else 'define'} {name} ...`"
+            here = Span(span.source, span.start, span.start + len(name)) if span.text.startswith(name) else span
+            self.wrong("R103", f"unknown {word} `{name}`", here, hint, scope)
             return None
         fitting = [d for d in seen if self._fits_call(d, form, params, args)]
         for d in every:
@@ -147,7 +149,7 @@ class Calls(Access):
         said = {a.word: a for a in args}
         for p in s.args:
             if p.word not in said and p.default is None:
-                words = [x for x in p.param.type.parts if isinstance(x, str) and x in self.names.members]
+                words = [x for x in p.param.type.parts if isinstance(x, str) and (x in self.names.members or x == "none")]
                 kind = self.names.symbols.get(str(p.param.type.parts[0]))
                 if kind is not None and isinstance(kind.node, nodes.Kind):
                     words = [r.name for r in kind.node.rows if r.name]
@@ -160,7 +162,8 @@ class Calls(Access):
                 hint = near(a.word, [p.word for p in s.args]) or "leave it out"
                 self.wrong("R234", f"`{name}` has no `{a.word}`", a.span, hint, scope, notes)
                 return
-        self.wrong("R235", f"`{name}` is not written like this", span, "compare it with its definition", scope, notes)
+        shown = "".join([name, " ..." * len(s.params), *(f"{', ' if a.is_label else ' '}{a.word} ..." for a in s.args)])
+        self.wrong("R235", f"`{name}` is not written like this", span, f"write `{shown}`", scope, notes)
 
     def call_value(
         self,
@@ -232,8 +235,6 @@ class Calls(Access):
         if found is not None:
             return found
         s = d.node.signature
-        if d.original is not None and not s.params and not s.args:
-            s = d.original.node.signature
         own = core.Variable("you", PLAYER) if d.per_player else None
         variables = [core.Variable(p.name, self.world.type_of(p.type)) for p in [*s.params, *(a.param for a in s.args)]]
         params = ((own,) if own else ()) + tuple(variables)
@@ -419,7 +420,8 @@ class Calls(Access):
         if words and isinstance(value, core.Const) and isinstance(value.type, KindT):
             word = self.world.kinds[value.type.kind].members[value.value]
             if word not in words:
-                self.wrong("R236", f"`{param.name}` of `{d.name}` cannot be `{word}` here", e.span, "one of: " + ", ".join(words), scope)
+                label = next((a.word for a in d.node.signature.args if a.param is param), param.name)
+                self.wrong("R236", f"`{label}` of `{d.name}` cannot be `{word}`", e.span, "one of: " + ", ".join(words), scope)
 
     def _names_place(self, e: nodes.Expr, scope: Scope) -> bool:
         target = e.target if isinstance(e, nodes.Property | nodes.Yours) else e
@@ -517,7 +519,7 @@ class Calls(Access):
             if line.when is None:
                 if index + 1 < len(body):
                     return self.wrong(
-                        "R224", "lines after this one never apply", body[index + 1].span, "the line without a condition is the last", scope
+                        "R224", "this line never applies", body[index + 1].span, "the line above has no condition: put that one last", scope
                     )
                 if cases and not line.otherwise:
                     self.wrong(

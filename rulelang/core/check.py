@@ -43,11 +43,13 @@ def check(names: Names, problems: Problems, given: Given | None = None) -> tuple
     game.flow = tuple(body)
     is_game = names.header.word == "game"
     if is_game and not body and not names.unread:
-        problems.add("R313", "this game has no flow", names.header.span, "write `step ...` or `repeat ...` at the left margin")
+        problems.add("R313", "nothing happens in this game", names.header.span, "write `step ...` or `repeat ...` at the left margin")
     if names.ranking is not None:
         game.ranking = _ranking(flow, names.ranking[0], Scope(names.ranking[1]))
     elif is_game and not names.unread:
-        problems.add("R312", "this game does not say who wins", names.header.span, "add `ranking by most ..., ties shared`")
+        problems.add(
+            "R312", "this game does not say who wins", names.header.span, "add a line at its end: `ranking by most ..., ties shared`"
+        )
     invariants = []
     for claim, module in names.invariants:
         invariants.append(core.Invariant(claim.text, flow.boolean(claim.test, Scope(module)), claim.span, module.name))
@@ -100,13 +102,13 @@ def _options(flow: Flow, names: Names) -> None:
             if not _is_first_player(node.usually):
                 flow.wrong("R248", "which seat is usual must hold for every number of players", node.usually.span, "`usually first player`")
         elif not isinstance(default, core.Const):
-            flow.wrong("R248", "the usual value must be written out", node.usually.span, "one of the values of the option", scope)
+            flow.wrong("R248", "the usual value must be written out", node.usually.span, f"one of these: {node.type.span.text}", scope)
         elif start not in values and len(values) > 1:
             flow.wrong(
                 "R248",
                 f"{node.usually.span.text} is none of the values of `{node.name}`",
                 node.usually.span,
-                "one of the values of the option",
+                f"one of these: {node.type.span.text}",
                 scope,
             )
         made = core.Option(node.name, t, values, words, start, None, node.span)
@@ -153,7 +155,8 @@ def _places(flow: Flow, names: Names) -> None:
         if place.word == "counter" and place.high is not None and not place.stops_high:
             flow.problems.add(
                 "R250", f"`{place.name}` has an end, but does not say what happens beyond it",
-                name_span(names.symbols[place.name].node, place.name), "add `, excess beyond ... is lost`, or leave the upper end open",
+                name_span(names.symbols[place.name].node, place.name),
+                f"add `, excess beyond {place.high.span.text} is lost`, or leave the upper end open",
             )  # fmt: skip
 
 

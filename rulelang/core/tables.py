@@ -9,7 +9,7 @@ from attrs import define, field
 from rulelang.core import nodes as core
 from rulelang.core.types import BOOL, ERROR, NONE, ErrorT, KindT, NumberT, SetT, Type, join
 from rulelang.core.world import World
-from rulelang.diagnostics import Note, near
+from rulelang.diagnostics import Note, near, several
 from rulelang.names.collect import name_span
 from rulelang.source import Span
 from rulelang.surface import nodes
@@ -55,8 +55,9 @@ class _Rows:
         for row in rows:
             if len(row.keys) != len(self.keys):
                 self.world.problems.add(
-                    "R203", f"this row has {len(row.keys)} keys, the table has {len(self.keys)}", row.span, "one key for each column"
-                )
+                    "R203", f"this row has {several(len(row.keys), 'key')}, the {self.sort} has {len(self.keys)}", row.span,
+                    "one key for each column",
+                )  # fmt: skip
                 continue
             value = self.value(row.value)
             for cell in product(*(self.key(k, t, row) for k, t in zip(row.keys, self.keys, strict=True))):
@@ -114,8 +115,11 @@ class _Rows:
             low, high = key[0], key[1] if key[1] is not None else t.high
             assert t.low is not None and t.high is not None and high is not None
             if low < t.low or high > t.high:
-                problems.add("R203", f"{low}..{high} is outside of the key of `{self.name}`", row.span, f"the key is {t}")
+                self.no_key(f"{low}..{high}", t, row)
             return range(max(low, t.low) - t.low, min(high, t.high) - t.low + 1)
+        if isinstance(t, NumberT) and isinstance(key, int) and not (t.low or 0) <= key <= (t.high or 0):
+            self.no_key(str(key), t, row)
+            return []
         before = len(problems.found)
         value = self.world.literal(key, t, row.span, f"the key of {self.name}")
         if len(problems.found) > before:
@@ -123,6 +127,10 @@ class _Rows:
         low = t.low or 0 if isinstance(t, NumberT) else 0
         size = self.world.size(t) or 0
         return [value - low] if 0 <= value - low < size else []
+
+    def no_key(self, key: str, t: NumberT, row: nodes.TableRow) -> None:
+        hint = f"its keys are {t.low}..{t.high}: leave the row out, or widen the range"
+        self.world.problems.add("R203", f"`{self.name}` has no key {key}", row.span, hint)
 
     def value(self, written: nodes.Expr) -> int:
         if isinstance(self.type, SetT) and not isinstance(written, nodes.ListOf):
@@ -148,7 +156,8 @@ def _build_table(world: World, node: nodes.Table) -> None:
     keys = tuple(world.type_of(p.type) for p in node.params)
     sizes = [world.size(k) for k in keys]
     if any(s is None for s in sizes):
-        problems.add("R202", f"the keys of `{node.name}` must be finite", node.span, "a range such as 2..6, or a kind")
+        hint = "a key is a range with both ends, such as 2..6, or a kind"
+        problems.add("R202", f"the keys of `{node.name}` have no end", node.span, hint)
         return
     total = prod(s or 0 for s in sizes)
     if total > MAX_CELLS:
@@ -164,10 +173,10 @@ def _build_table(world: World, node: nodes.Table) -> None:
     rows.fill(all_rows)
     holes = [i for i in range(total) if i not in rows.filled]
     if holes and len(problems.found) == before:
-        missing = "; ".join(rows.shown(at) for at in holes[:6])
+        missing = [rows.shown(at) for at in holes[:6]]
         problems.add(
-            "R204", f"`{node.name}` has no value for {missing}{' ...' if len(holes) > 6 else ''}", name_span(node, node.name),
-            "add a row for it, or narrow the key",
+            "R204", f"`{node.name}` has no value for {'; '.join(missing)}{' ...' if len(holes) > 6 else ''}", name_span(node, node.name),
+            f"add a row: `{missing[0]}: ...`, or narrow the key",
         )  # fmt: skip
     rows.replace()
     values = tuple(rows.filled[i][0] if i in rows.filled else 0 for i in range(total))

@@ -48,7 +48,11 @@ def judge(t: core.Together, problems: Problems, heading: str) -> core.Together:
     for s in walk(t.body):
         if asks and isinstance(s, core.Together) and s.asks:
             problems.add(
-                "R331", "several are asked at once inside of `together`", s.origin.span, "one of the two can be `in turn`", heading=heading
+                "R331",
+                "several are asked in the middle of being asked",
+                s.origin.span,
+                "one of the two can be `in turn`",
+                heading=heading,
             )
     return evolve(t, asks=asks, isolate=isolate)
 

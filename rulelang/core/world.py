@@ -7,7 +7,7 @@ from attrs import define, field
 
 from rulelang.core import nodes as core
 from rulelang.core.types import BOOL, ERROR, NONE, NUMBER, PLAYER, BoolT, ErrorT, KindT, MaybeT, NumberT, PieceT, SetT, Type, join
-from rulelang.diagnostics import Problems, near
+from rulelang.diagnostics import Problems, near, several
 from rulelang.names.table import Names
 from rulelang.source import Span
 from rulelang.surface import nodes
@@ -170,9 +170,8 @@ class World:
         for row in rows:
             if len(row.cells) != len(slots):
                 wanted = ", ".join(f"{f.name} ({w})" if w > 1 else f.name for f, _k, _t, w in widths)
-                self.problems.add(
-                    "R203", f"this row has {len(row.cells)} cells, the fields need {len(slots)}", row.span, f"the fields are: {wanted}"
-                )
+                hint = f"one for each field, in this order: {wanted}"
+                self.problems.add("R203", f"this row has {several(len(row.cells), 'cell')}, the fields need {len(slots)}", row.span, hint)
                 continue
             choices = [self._cell(cell, t, f) for cell, (f, t) in zip(row.cells, slots, strict=True)]
             if prod(len(c) for c in choices) * max(1, row.copies) > MAX_PIECES or len(made) > MAX_PIECES:
@@ -216,7 +215,7 @@ class World:
                 return 0
             case NumberT() if isinstance(part, int) and not isinstance(part, bool):
                 if (inner.low is not None and part < inner.low) or (inner.high is not None and part > inner.high):
-                    self.problems.add("R203", f"{part} is outside of `{what}`", span, f"`{what}` is {inner}")
+                    self.problems.add("R203", f"{part} is outside of `{what}`", span, f"`{what}` is {inner}: change it, or its range")
                 return part
             case BoolT() if isinstance(part, bool):
                 return int(part)

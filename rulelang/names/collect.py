@@ -1,6 +1,7 @@
 """Modules in, names out: every declaration under its name, layers applied by label, each conflict with both places."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from rulelang.diagnostics import Note, Problems, near
 from rulelang.names.table import Definition, Hooked, Hooks, LabelSymbol, Names, Symbol
@@ -79,13 +80,19 @@ BUILT_IN = [
 ]
 
 
-def collect(modules: tuple[nodes.Module, ...], layers: tuple[nodes.Module, ...], problems: Problems) -> Names | None:
-    """`modules` are the game's files and libraries in the order of use; `layers` come last, in the order given."""
+def collect(
+    modules: tuple[nodes.Module, ...],
+    layers: tuple[nodes.Module, ...],
+    problems: Problems,
+    library: Mapping[str, str] = MappingProxyType({}),
+) -> Names | None:
+    """`modules` are the game's files and libraries in the order of use; `layers` come last, in the order given.
+    `library` names the file of everything that could be used."""
     games = [m for m in modules if m.header and m.header.word == "game"]
     main = games[0] if games else modules[-1] if modules else None
     if main is None or main.header is None:
         return None
-    names = Names(main.header, modules + layers, layers)
+    names = Names(main.header, modules + layers, layers, library=library)
     own = {m.name for m in modules + layers if m.header and m.header.word != "library"}
     base_uses = _used_by(main)
     for module in names.modules:
@@ -242,9 +249,9 @@ def _flow(module: nodes.Module, names: Names, problems: Problems) -> None:
                 if is_layer:
                     problems.add(
                         "R121",
-                        f"a layer has no flow of its own: `{item.label}` would never happen",
+                        f"`{item.label}` would never happen: a variant says where its steps belong",
                         item.span,
-                        "say where it happens: `before ...`, `after ...` or `replace ...` a label of the game",
+                        "put it below `before ...`, `after ...` or `replace ...` and a label of the game",
                     )
                 names.flow.append((item, module))
             case nodes.During():
@@ -306,24 +313,18 @@ def _replace_definition(new: nodes.Define | nodes.Verb, module: nodes.Module, na
         _dangling("definition", name, here, names.definitions, problems)
         return
     for index, old in enumerate(olds):
-        if _fits(old.node.signature, new.signature):
+        if shape(old.node.signature)[:4] == shape(new.signature)[:4]:
             if old.original is not None:
                 _conflict(name, name_span(old.node, name), here, problems)
             olds[index] = Definition(new, module, old.per_player, old)
             return
     problems.add(
         "R124",
-        f"`{name}` is replaced with another signature",
+        f"`{name}` is replaced in another form",
         here,
         "keep name, prepositions, labels and keys as they were",
         notes=[Note(name_span(olds[0].node, name), "the definition in the game")],
     )
-
-
-def _fits(old: nodes.Signature, new: nodes.Signature) -> bool:
-    if not new.params and not new.args and new.form == "plain":
-        return True  # `replace define seals_per_fleet`: the keys are those of the original
-    return shape(old)[:4] == shape(new)[:4]
 
 
 def _dangling(what: str, name: str, span: Span, known: Iterable[str], problems: Problems) -> None:
