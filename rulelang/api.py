@@ -15,6 +15,7 @@ from rulelang.core.types import PLAYER, KindT, SetT, Type
 from rulelang.diagnostics import near
 from rulelang.errors import IllegalChoice, RuleError, UsageError
 from rulelang.graph.layout import CHANCE
+from rulelang.limits import USUAL, Limits
 from rulelang.runtime.events import AnyEvent, Began, Counted
 from rulelang.runtime.knowledge import Knowledge, sees
 from rulelang.runtime.machine import Machine, Pending
@@ -31,10 +32,10 @@ UNSEEN = object()
 ChanceScript = Callable[[str, list[Any]], Any]
 
 
-def load(game: str, with_: Iterable[str] = ()) -> "Game":
+def load(game: str, with_: Iterable[str] = (), limits: Limits = USUAL) -> "Game":
     """`load("harbour")`, `load("harbour", with_=["winter"])`: a bundled name, a file or a folder."""
     layers = (with_,) if isinstance(with_, str) else tuple(with_)
-    loaded = pipeline.load(game, layers)
+    loaded = pipeline.load(game, layers, limits)
     return Game(game, layers, loaded, pipeline.require(loaded))
 
 

@@ -168,7 +168,7 @@ class _Run:
             keys = tuple(self._key(k, p.type, line.span) for k, p in zip(line.target.keys, params, strict=False))
             for owner, value in self._by_owner(line, d.per_player):
                 given.setdefault(d.name, []).append((owner, keys, self._literal(value, function.type)))
-        self.game, self.flow = check(self.names, problems, given)
+        self.game, self.flow = check(self.names, problems, given, self.game.limits)
 
     def _program(self, body: tuple[core.Statement, ...]) -> Program:
         return make_program(

@@ -10,6 +10,7 @@ import click
 
 from rulelang import __version__
 from rulelang.errors import MatchFileError, RuleError, RulelangError, RulesError, UsageError
+from rulelang.limits import USUAL
 
 if TYPE_CHECKING:
     from rulelang.api import Game, Match
@@ -179,7 +180,7 @@ def _load_each(what: str, layers: tuple[str, ...]) -> "Iterator[Loaded]":
     from rulelang.diagnostics import Problems
 
     if what == "-":
-        source = pipeline.decode(sys.stdin.buffer.read(pipeline.MAX_BYTES + 1), "<stdin>")
+        source = pipeline.decode(sys.stdin.buffer.read(USUAL.file + 1), "<stdin>")
         yield pipeline.load_file(Path("stdin.rule"), layers, Problems(), source)
         return
     files = _files(what) if not layers else []

@@ -6,7 +6,10 @@ from difflib import get_close_matches
 
 from attrs import define, field, frozen
 
+from rulelang.limits import USUAL
 from rulelang.source import Span
+
+COMPARED = 500  # words that are looked through for the one that was meant
 
 
 @frozen
@@ -35,6 +38,7 @@ class Problems:
     """Collects findings in the order of discovery; the same finding at the same place counts once."""
 
     found: list[Diagnostic] = field(factory=list)
+    limit: int = USUAL.findings
     _seen: set[tuple[str, str, int, str]] = field(factory=set)
 
     def add(
@@ -49,7 +53,10 @@ class Problems:
         is_error: bool = True,
     ) -> None:
         key = (code, span.source.path, span.start, message)
-        if key not in self._seen:
+        if len(self.found) == self.limit:
+            more = f"more than {self.limit} findings; the rest is left out"
+            self.found.append(Diagnostic("R005", more, span, "mend these first"))
+        elif len(self.found) < self.limit and key not in self._seen:
             self._seen.add(key)
             self.found.append(Diagnostic(code, message, span, hint, heading, tuple(notes), is_error))
 
@@ -63,7 +70,8 @@ class Problems:
 
 def near(word: str, words: Iterable[str]) -> str:
     """The spelling that was probably meant, as a hint, or nothing."""
-    close = get_close_matches(word, sorted(set(words)), n=1, cutoff=0.7)
+    alike = sorted({w for w in words if abs(len(w) - len(word)) < 4})
+    close = get_close_matches(word, alike, n=1, cutoff=0.7) if len(alike) <= COMPARED else []
     return f"did you mean `{close[0]}`?" if close else ""
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent / "rulelang"
-ORDER = ["source", "diagnostics", "errors", "surface", "names", "core", "graph", "runtime"]
+ORDER = ["limits", "source", "diagnostics", "errors", "files", "surface", "names", "core", "graph", "runtime"]
 ABOVE = [
     "pipeline",
     "claims",

@@ -5,6 +5,7 @@ from typing import Union
 from attrs import define, field, frozen
 
 from rulelang.core.types import Type
+from rulelang.limits import Limits
 from rulelang.source import NOWHERE, Span
 
 # ---------------------------------------------------------------- what there is
@@ -720,6 +721,7 @@ class Game:
     tables: dict[str, Table]
     places: dict[str, Place]
     options: dict[str, Option]
+    limits: Limits
     flow: tuple[Statement, ...] = ()
     ranking: Ranking | None = None
     invariants: tuple[Invariant, ...] = ()

@@ -42,15 +42,17 @@ def _report(e: core.Expr, reader: core.Expr | None, made_from: Origins, what: st
 
 
 def unseen(
-    e: core.Expr, reader: core.Expr | None, made_from: Origins, seen: frozenset[core.Variable] = frozenset()
+    e: core.Expr, reader: core.Expr | None, made_from: Origins, seen: set[core.Variable] | None = None
 ) -> Iterator[core.PlaceRef]:
     """The places behind a value that its reader (everybody where there is none) may not see."""
     for ref in refs_in(e, sizes=False):
         if ref.place.visibility == "hidden" or (ref.place.visibility == "private" and not _is(ref.owner, reader)):
             yield ref
+    seen = set() if seen is None else seen
     for var in variables_in(e) - seen:
+        seen.add(var)
         for source in made_from.get(var, ()):
-            yield from unseen(source, reader, made_from, seen | {var})
+            yield from unseen(source, reader, made_from, seen)
 
 
 def origins(flow: tuple[core.Statement, ...]) -> Origins:

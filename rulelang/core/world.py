@@ -8,14 +8,13 @@ from attrs import define, field
 from rulelang.core import nodes as core
 from rulelang.core.types import BOOL, ERROR, NONE, NUMBER, PLAYER, BoolT, ErrorT, KindT, MaybeT, NumberT, PieceT, SetT, Type, join
 from rulelang.diagnostics import Note, Problems, near
+from rulelang.limits import USUAL, Limits
 from rulelang.names.collect import name_span
 from rulelang.names.table import Names
 from rulelang.source import Span
 from rulelang.surface import nodes
 
 NO_VALUE = -1  # how `none` looks when a match runs
-MAX_PIECES = 100_000
-MAX_CELLS = 1_000_000
 
 
 @define(eq=False)
@@ -24,6 +23,7 @@ class World:
 
     names: Names
     problems: Problems
+    limits: Limits = USUAL
     kinds: dict[str, core.Kind] = field(factory=dict)
     pieces: dict[str, core.Pieces] = field(factory=dict)
     tables: dict[str, core.Table] = field(factory=dict)
@@ -154,8 +154,8 @@ class World:
         distinct: dict[tuple[int, ...], int] = {}
         for cells, copies in printed:
             distinct[cells] = distinct.get(cells, 0) + copies
-        if sum(distinct.values()) > MAX_PIECES:
-            self.problems.add("R005", f"more than {MAX_PIECES} pieces", node.span, "fewer copies")
+        if sum(distinct.values()) > self.limits.pieces:
+            self.problems.add("R005", f"more than {self.limits.pieces} pieces", node.span, "fewer copies")
             distinct = {}
         fields = self._fields(node.fields, list(distinct))
         self.pieces[node.name] = core.Pieces(node.name, per_player, fields, tuple(distinct.items()), None, node.span, node.source)
@@ -184,8 +184,9 @@ class World:
                 )
                 continue
             choices = [self._cell(cell, t, f) for cell, (f, t) in zip(row.cells, slots, strict=True)]
-            if prod(len(c) for c in choices) * max(1, row.copies) > MAX_PIECES or len(made) > MAX_PIECES:
-                self.problems.add("R005", f"this row stands for more than {MAX_PIECES} pieces", row.span, "write fewer alternatives")
+            most = self.limits.pieces
+            if prod(len(c) for c in choices) * max(1, row.copies) > most or len(made) > most:
+                self.problems.add("R005", f"this row stands for more than {most} pieces", row.span, "write fewer alternatives")
                 continue
             made.extend((cells, row.copies) for cells in product(*choices))
         return made
@@ -255,7 +256,7 @@ class World:
             return
         dims = [s or 0 for s in sizes]
         total = prod(dims)
-        if total > MAX_CELLS:
+        if total > self.limits.cells:
             self.problems.add("R005", f"a table of {total} cells", node.span, "fewer keys")
             return
         rows = list(node.rows)

@@ -14,6 +14,7 @@ from lark.indenter import DedentError, Indenter
 from lark.utils import TextSlice
 
 from rulelang.diagnostics import Problems
+from rulelang.limits import NUMBER, USUAL, Limits
 from rulelang.source import SourceFile, Span
 from rulelang.surface import nodes
 from rulelang.surface.build import Build
@@ -21,8 +22,7 @@ from rulelang.surface.lexer import WordLexer
 
 MAX_DEPTH = 100
 MAX_OTHERWISE = 150  # in one declaration: each `otherwise if` is one deeper than the last
-MAX_NUMBER = 2**53
-_CHAIN = {"__CHAIN", "NOT", "OF", "STAR", "SLASH", "MOD", "LPAR", "LSQB"}
+_CHAIN = {"__CHAIN", "NOT", "OF", "STAR", "SLASH", "MOD", "LPAR", "LSQB", "SUCH", "WHO", "HAS"}
 
 
 class TooDeep(Exception):
@@ -144,7 +144,7 @@ _WORDS = {
 }
 
 
-def parse(source: SourceFile, problems: Problems) -> nodes.Module:
+def parse(source: SourceFile, problems: Problems, limits: Limits = USUAL) -> nodes.Module:
     """`text -> Module`; what cannot be parsed is reported and left out."""
     text = source.text
     comments = tuple(nodes.Comment(m.group(1), span=Span(source, m.start(1), m.end(1))) for m in _COMMENT.finditer(text) if m.group(1))
@@ -152,7 +152,7 @@ def parse(source: SourceFile, problems: Problems) -> nodes.Module:
     broken: set[str] = set()
     header: nodes.Header | None = None
     for start, end in _cuts(source, problems):
-        item = _parse_cut(source, start, end, problems)
+        item = _parse_cut(source, start, end, problems, limits)
         if isinstance(item, nodes.Header):
             if header is None and not items:
                 header = item
@@ -198,20 +198,31 @@ def _cuts(source: SourceFile, problems: Problems) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def _parse_cut(source: SourceFile, start: int, end: int, problems: Problems) -> nodes.Declaration | nodes.Header | None:
+def _parse_cut(source: SourceFile, start: int, end: int, problems: Problems, limits: Limits) -> nodes.Declaration | nodes.Header | None:
     """One declaration; then the holes in its texts, each a value at its true place in the file."""
     tree = _tree(source, start, end, "start", problems)
     if tree is None:
         return None
-    for token in re.finditer(r"\d{10,}", source.text[start:end]):
-        if int(token.group()) > MAX_NUMBER:
-            span = Span(source, start + token.start(), start + token.end())
-            problems.add("R005", "a number beyond 2 to the power of 53", span, "no rule needs it; use a smaller one")
-            return None
     before = len(problems.found)
+    _measure(tree, source, problems, limits)
+    if len(problems.found) > before:
+        return None
     build = Build(source, lambda at, to: _tree(source, at, to, "hole", problems), problems)
     made: nodes.Declaration | nodes.Header = build.build(tree)
     return made if len(problems.found) == before else None
+
+
+def _measure(tree: "Tree[Token]", source: SourceFile, problems: Problems, limits: Limits) -> None:
+    """Numbers and texts that are too long, each at its place."""
+    for part in tree.iter_subtrees():
+        for token in part.children:
+            if not isinstance(token, Token) or len(token) < 10:
+                continue
+            span = Span(source, token.start_pos or 0, token.end_pos or 0)
+            if token.type in ("NUMBER", "NEGATIVE") and (len(token) > 20 or abs(int(token)) > NUMBER):
+                problems.add("R005", "a number beyond 2 to the power of 53", span, "no rule needs it; use a smaller one")
+            elif token.type == "STRING" and len(token) - 2 > limits.label:
+                problems.add("R005", f"a text of more than {limits.label} characters", span, "say it in fewer words")
 
 
 def _tree(source: SourceFile, start: int, end: int, rule: str, problems: Problems) -> "Tree[Token] | None":
