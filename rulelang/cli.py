@@ -1,8 +1,10 @@
 """The command line: one short function for each command.  What a command needs is imported when it runs."""
 
 import os
+import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -15,6 +17,7 @@ from rulelang.limits import USUAL
 if TYPE_CHECKING:
     from rulelang.api import Game, Match
     from rulelang.diagnostics import Diagnostic
+    from rulelang.files import SaveFile
     from rulelang.pipeline import Loaded
 
 STAGES = ("surface", "names", "core", "graph", "labels")
@@ -50,6 +53,9 @@ def main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), _interrupt)
     code = 2
     try:
         code = cli(prog_name="rulelang", standalone_mode=False) or 0
@@ -66,7 +72,6 @@ def main() -> NoReturn:
     except (KeyboardInterrupt, click.Abort):
         code = 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except UsageError as err:
         _fail(str(err))
@@ -78,18 +83,30 @@ def main() -> NoReturn:
         code = 1
     except OSError as err:
         _fail(f"{err.filename}: {err.strerror}" if err.filename else str(err))
+    except (MemoryError, RecursionError) as err:
+        _fail(f"stopped: {'memory' if isinstance(err, MemoryError) else 'nested too deep'}")
     except Exception as err:
         if os.environ.get("RULELANG_DEBUG"):
             raise
         _fail(f"internal error: {type(err).__name__}: {err}; please report it (RULELANG_DEBUG=1 shows where)")
+    for stream in (sys.stdout, sys.stderr):  # whoever read them may be gone
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     sys.exit(code)
+
+
+def _interrupt(number: int, frame: object) -> NoReturn:
+    raise KeyboardInterrupt
 
 
 def _fail(message: str) -> None:
     from rulelang.diagnostics import printable
 
     lines = [printable(line) for line in message.split("\n")]
-    click.echo("\n".join([f"rulelang: {lines[0]}", *lines[1:]]), err=True)
+    with suppress(OSError):
+        click.echo("\n".join([f"rulelang: {lines[0]}", *lines[1:]]), err=True)
 
 
 def _findings(problems: "Iterable[Diagnostic]", to_stderr: bool = False) -> None:
@@ -286,27 +303,36 @@ def play(
 ) -> None:  # fmt: skip
     """Plays a match: you against random seats, several people at one screen, or random seats alone."""
     from rulelang.api import load
+    from rulelang.files import SaveFile
 
     loaded = load(game, _layers(layers)) if game is not None else None
-    if resume is not None:
-        if players is not None or seed is not None or options or (layers and game is None):
-            raise UsageError("a resumed match has its players, seed, options and layers: leave them out")
-        match = _read_match(resume, loaded)
-    elif loaded is None:
+    if resume is not None and (players is not None or seed is not None or options or (layers and game is None)):
+        raise UsageError("a resumed match has its players, seed, options and layers: leave them out")
+    if resume is None and loaded is None:
         raise UsageError("which game?  `rulelang list` shows the bundled ones")
-    else:
-        sorts = _seats(seats)
-        count = players if players is not None else len(sorts) if sorts else loaded.players[0]
-        match = loaded.start(count, seed, dict(_setting(o) for o in options))
-    sorts = _seats(seats) or ("human" if sys.stdin.isatty() else "random", *("random",) * (match.players - 1))
-    if len(sorts) != match.players:
-        raise UsageError(f"--seats names {_plural(len(sorts), 'seat')}, but {_plural(match.players, 'player')} play")
-    if save is not None and save.exists() and (resume is None or not save.samefile(resume)):
-        raise UsageError(f"{save}: exists already; go on with it (--resume {save}) or name another file")
-    if "human" in sorts:
-        _play_with_people(match, sorts, save, resume, ctx.color)
-    else:
-        _play_alone(match, save)
+    sorts = _seats(seats)
+    people = "human" in sorts if sorts else sys.stdin.isatty()
+    path = save or (resume if people else None)
+    held = SaveFile.take(path) if path is not None else None
+    try:
+        if resume is not None:
+            match = _read_match(resume, loaded, held)
+        else:
+            assert loaded is not None
+            count = players if players is not None else len(sorts) if sorts else loaded.players[0]
+            match = loaded.start(count, seed, dict(_setting(o) for o in options))
+        sorts = sorts or ("human" if people else "random", *("random",) * (match.players - 1))
+        if len(sorts) != match.players:
+            raise UsageError(f"--seats names {_plural(len(sorts), 'seat')}, but {_plural(match.players, 'player')} play")
+        if save is not None and held is not None and held.known is None and save.exists():
+            raise UsageError(f"{save}: exists already; go on with it (--resume {save}) or name another file")
+        if people:
+            _play_with_people(match, sorts, held, save is not None, ctx.color)
+        else:
+            _play_alone(match, held)
+    finally:
+        if held is not None:
+            held.release()
 
 
 def _seats(given: str | None) -> tuple[str, ...]:
@@ -326,29 +352,32 @@ def _setting(given: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def _read_match(path: Path, game: "Game | None" = None) -> "Match":
-    from rulelang.matchfile import MAX_FILE, resume
+def _read_match(path: Path, game: "Game | None" = None, held: "SaveFile | None" = None) -> "Match":
+    """The match in a file; if that is the file in which it will be kept, what it holds now is remembered."""
+    from rulelang.files import read_limited
+    from rulelang.matchfile import resume
 
-    with path.open("rb") as file:
-        raw = file.read(MAX_FILE + 1)
+    raw = read_limited(path, USUAL.save, str(path))
+    if held is not None and held.path == Path(os.path.realpath(path)):
+        held.known = raw
     try:
-        return resume(raw.decode("utf-8", errors="replace"), game)
+        return resume(raw, game)
     except MatchFileError as err:
         raise MatchFileError(f"{path}: {err}", err.line) from err
 
 
-def _play_with_people(match: "Match", seats: tuple[str, ...], save: Path | None, resume: Path | None, color: bool | None) -> None:
+def _play_with_people(match: "Match", seats: tuple[str, ...], held: "SaveFile | None", always: bool, color: bool | None) -> None:
     from rich.console import Console
 
     from rulelang.board import Screen
     from rulelang.terminal import Session
 
     console = Console(highlight=False, color_system=None if color is False else "auto", force_terminal=True if color else None)
-    Session(match, seats, Screen(console), save or resume, always=save is not None).play()
+    Session(match, seats, Screen(console), held, always).play()
 
 
-def _play_alone(match: "Match", save: Path | None) -> None:
-    from rulelang.terminal import choose_at_random, save_file
+def _play_alone(match: "Match", held: "SaveFile | None") -> None:
+    from rulelang.terminal import choose_at_random
 
     try:
         while not match.is_over:
@@ -356,9 +385,10 @@ def _play_alone(match: "Match", save: Path | None) -> None:
     except RuleError:  # what came before explains it
         _tell(match)
         raise
+    finally:
+        if held is not None:
+            held.write(match.to_text())
     _tell(match)
-    if save is not None:
-        save_file(save, match.to_text())
 
 
 def _tell(match: "Match") -> None:

@@ -3,6 +3,7 @@
 from attrs import frozen
 
 NUMBER = 2**53  # whole numbers go from -NUMBER to NUMBER, in rule files and while playing
+MEMBERS = 10_000  # of a kind, of a group of numbers, of a group in an order; the largest number in one
 
 
 @frozen
@@ -14,10 +15,11 @@ class Limits:
     chain: int = 16  # files that use one another, in a row
     depth: int = 64  # blocks, values and definitions inside one another
     lines: int = 1_000  # of one block
-    parts: int = 200_000  # values and lines, with all definitions unfolded
+    parts: int = 100_000  # values and lines, with all definitions unfolded
     findings: int = 1_000
     label: int = 200  # characters of a heading, a text, a claim
     pieces: int = 100_000
+    different: int = 5_000  # pieces that can be told apart
     cells: int = 1_000_000  # of a table, and of all places together
     options: int = 10_000  # of one decision
     steps: int = 1_000_000  # between two decisions

@@ -31,7 +31,12 @@ def check_counts(loaded: Loaded) -> None:
 
 def _begin_all(loaded: Loaded, game: core.Game, flow: Flow, reached: set[core.Origin], steps: dict[core.Origin, str]) -> None:
     for players in game.players:
-        for settings in combinations(game, players):
+        try:
+            every = combinations(game, players)
+        except RuleError as err:
+            _report(loaded, players, {o.name: o.default for o in game.options.values()}, err)
+            continue
+        for settings in every:
             try:
                 program = make_program(game, players, settings, _first, None, loop_counts=tuple(flow.loop_counts.values()))
                 _reach(program, reached, steps)

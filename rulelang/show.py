@@ -11,7 +11,6 @@ from rulelang.graph.compile import compile_graph
 from rulelang.graph.nodes import followers
 from rulelang.pipeline import Loaded
 
-
 DEEP = 40  # a node that goes deeper than this fits on no line
 
 

@@ -41,9 +41,7 @@ def _report(e: core.Expr, reader: core.Expr | None, made_from: Origins, what: st
         return
 
 
-def unseen(
-    e: core.Expr, reader: core.Expr | None, made_from: Origins, seen: set[core.Variable] | None = None
-) -> Iterator[core.PlaceRef]:
+def unseen(e: core.Expr, reader: core.Expr | None, made_from: Origins, seen: set[core.Variable] | None = None) -> Iterator[core.PlaceRef]:
     """The places behind a value that its reader (everybody where there is none) may not see."""
     for ref in refs_in(e, sizes=False):
         if ref.place.visibility == "hidden" or (ref.place.visibility == "private" and not _is(ref.owner, reader)):

@@ -8,7 +8,7 @@ from attrs import define, field
 from rulelang.core import nodes as core
 from rulelang.core.types import BOOL, ERROR, NONE, NUMBER, PLAYER, BoolT, ErrorT, KindT, MaybeT, NumberT, PieceT, SetT, Type, join
 from rulelang.diagnostics import Note, Problems, near
-from rulelang.limits import USUAL, Limits
+from rulelang.limits import MEMBERS, USUAL, Limits
 from rulelang.names.collect import name_span
 from rulelang.names.table import Names
 from rulelang.source import Span
@@ -108,13 +108,14 @@ class World:
                 return 2
         return None
 
-    def key_names(self, t: Type) -> list[str]:
+    def key_name(self, t: Type, n: int) -> str:
+        """The n-th value of a key type, as it is written."""
         match t:
-            case NumberT() if t.low is not None and t.high is not None:
-                return [str(n) for n in range(t.low, t.high + 1)]
+            case NumberT():
+                return str(n + (t.low or 0))
             case KindT():
-                return list(self.kinds[t.kind].members)
-        return ["no", "yes"]
+                return self.kinds[t.kind].members[n]
+        return ("no", "yes")[n]
 
     # ------------------------------------------------------------ building
 
@@ -124,6 +125,9 @@ class World:
             if isinstance(symbol.node, nodes.Kind):
                 rows = [*symbol.node.rows, *self._extra(symbol.name, "kind")]
                 members = tuple(r.name for r in rows if r.name is not None)
+                if len(members) > MEMBERS:
+                    message = f"a kind of more than {MEMBERS} members"
+                    self.problems.add("R005", message, name_span(symbol.node, symbol.name), "things that lie somewhere are `pieces`")
                 self.kinds[symbol.name] = core.Kind(symbol.name, symbol.node.is_ring, members, {}, symbol.node.span, symbol.node.source)
                 for row in rows[len(symbol.node.rows) :]:
                     if row.name is not None:
@@ -240,7 +244,10 @@ class World:
                 mask = 0
                 for item in part.items:
                     raw = item.value if isinstance(item, nodes.Number | nodes.Truth) else getattr(item, "name", None)
-                    mask |= 1 << max(0, self.literal(raw, inner.item, item.span, what))
+                    value = self.literal(raw, inner.item, item.span, what)
+                    if value > MEMBERS:
+                        self.problems.add("R005", f"{value} in a group", item.span, f"a group holds numbers from 0 to {MEMBERS}")
+                    mask |= 1 << max(0, min(value, MEMBERS))
                 return mask
         shown = part if isinstance(part, str) else span.text
         self.problems.add("R203", f"`{shown}` does not fit `{what}`", span, f"`{what}` is {t}")
@@ -269,6 +276,7 @@ class World:
         filled: dict[int, tuple[int, nodes.TableRow]] = {}
         before = len(self.problems.found)
         for row in rows:
+            met = False
             if len(row.keys) != len(keys):
                 self.problems.add(
                     "R203", f"this row has {len(row.keys)} keys, the table has {len(keys)}", row.span, "one key for each column"
@@ -279,8 +287,9 @@ class World:
                 at = 0
                 for one, dim in zip(cell, dims, strict=True):
                     at = at * dim + one
-                if at in filled:
-                    shown = ", ".join(self.key_names(t)[c] for t, c in zip(keys, cell, strict=True))
+                if at in filled and not met:
+                    met = True
+                    shown = ", ".join(self.key_name(t, c) for t, c in zip(keys, cell, strict=True))
                     self.problems.add(
                         "R205",
                         f"`{node.name}` has two values for {shown}",
@@ -295,7 +304,7 @@ class World:
             for at in holes[:6]:
                 cell_names: list[str] = []
                 for t, dim in zip(reversed(keys), reversed(dims), strict=True):
-                    cell_names.insert(0, self.key_names(t)[at % dim])
+                    cell_names.insert(0, self.key_name(t, at % dim))
                     at //= dim
                 missing.append(", ".join(cell_names))
             self.problems.add(

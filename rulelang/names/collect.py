@@ -182,9 +182,9 @@ def _members(kind: nodes.Kind, rows: Iterable[nodes.Row], names: Names, problems
                 "a member is listed once",
                 notes=[Note(seen[row.name].span, "listed here first")],
             )
-        seen[row.name] = row
-        if add:
+        elif add:
             names.members[row.name] = (*names.members.get(row.name, ()), kind.name)
+        seen[row.name] = row
 
 
 def _define(made: Definition, names: Names, problems: Problems) -> None:
