@@ -13,6 +13,7 @@ import click
 from rulelang import __version__
 from rulelang.errors import MatchFileError, RuleError, RulelangError, RulesError, UsageError
 from rulelang.limits import USUAL
+from rulelang.untrusted import STOPPED, TimeIsUp
 
 if TYPE_CHECKING:
     from rulelang.api import Game, Match
@@ -83,8 +84,12 @@ def main() -> NoReturn:
         code = 1
     except OSError as err:
         _fail(f"{err.filename}: {err.strerror}" if err.filename else str(err))
-    except (MemoryError, RecursionError) as err:
-        _fail(f"stopped: {'memory' if isinstance(err, MemoryError) else 'nested too deep'}")
+    except MemoryError:
+        _fail("stopped: memory")
+        code = STOPPED
+    except TimeIsUp:
+        _fail("stopped: time")
+        code = STOPPED
     except Exception as err:
         if os.environ.get("RULELANG_DEBUG"):
             raise
@@ -169,10 +174,18 @@ def list_games() -> None:
 @click.argument("games", metavar="GAME...", nargs=-1, required=True)
 @with_option
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
-def check(games: tuple[str, ...], layers: tuple[str, ...], form: str) -> int:
+@click.option("--untrusted", is_flag=True, help="Check files of strangers: in a process of its own, which is stopped if it takes too much.")
+@click.option("--seconds", type=click.IntRange(1), default=60, show_default=True, help="Of the processor, for --untrusted.")
+@click.option("--memory", type=click.IntRange(100), default=1000, show_default=True, metavar="MB", help="For --untrusted.")
+def check(games: tuple[str, ...], layers: tuple[str, ...], form: str, untrusted: bool, seconds: int, memory: int) -> int:
     """All findings of all files, for every declared number of players.  `-` reads standard input."""
     from rulelang.proofs import check_counts
 
+    if untrusted:
+        from rulelang.untrusted import run
+
+        sys.stdout.flush()
+        return run(["check", *games, *(f"--with={layer}" for layer in layers), f"--format={form}"], memory, seconds)
     loads = [loaded for game in games for loaded in _load_each(game, _layers(layers))]
     for loaded in loads:
         check_counts(loaded)

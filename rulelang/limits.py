@@ -14,6 +14,7 @@ class Limits:
     files: int = 500  # that one game reads
     chain: int = 16  # files that use one another, in a row
     depth: int = 64  # blocks, values and definitions inside one another
+    declarations: int = 5_000  # of one file
     lines: int = 1_000  # of one block
     parts: int = 100_000  # values and lines, with all definitions unfolded
     findings: int = 1_000

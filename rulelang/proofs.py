@@ -31,6 +31,8 @@ def check_counts(loaded: Loaded) -> None:
 
 def _begin_all(loaded: Loaded, game: core.Game, flow: Flow, reached: set[core.Origin], steps: dict[core.Origin, str]) -> None:
     for players in game.players:
+        if loaded.names is not None:
+            loaded.problems.reached(loaded.names.header.span, f", with {players} players")
         try:
             every = combinations(game, players)
         except RuleError as err:

@@ -20,6 +20,7 @@ ABOVE = [
     "board",
     "terminal",
     "serial",
+    "untrusted",
     "cli",
     "__main__",
     "__init__",

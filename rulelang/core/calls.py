@@ -227,6 +227,8 @@ class Calls(Access):
         if found is not None:
             return found if self.enter(span, scope, *self.unfolded[id(d)]) else None
         before, outer, self.deepest = self.parts, self.deepest, self.depth
+        if not self.depth:
+            self.problems.reached(d.node.span)
         s = d.node.signature
         if d.original is not None and not s.params and not s.args:
             s = d.original.node.signature

@@ -47,6 +47,8 @@ class Flow(Values):
     def statement(self, s: nodes.Statement, scope: Scope) -> tuple[list[core.Statement], Scope]:
         if not self.enter(s.span, scope):
             return [], scope
+        if not self.depth:
+            self.problems.reached(s.span)
         self.depth += 1
         made = self._statement(s, scope)
         self.depth -= 1

@@ -74,6 +74,11 @@ def _lark() -> Lark:
         return make(False)
 
 
+def make_ready() -> None:
+    """Works the grammar out before the first file is read."""
+    _lark()
+
+
 # ---------------------------------------------------------------- cutting, comments, errors
 
 _COMMENT = re.compile(r'"[^"\n]*"|(#[^\n]*)')
@@ -151,7 +156,11 @@ def parse(source: SourceFile, problems: Problems, limits: Limits = USUAL) -> nod
     items: list[nodes.Declaration] = []
     broken: set[str] = set()
     header: nodes.Header | None = None
-    for start, end in _cuts(source, problems):
+    for number, (start, end) in enumerate(_cuts(source, problems)):
+        if number == limits.declarations:
+            message = f"more than {limits.declarations} lines at the left margin"
+            problems.add("R005", message, Span(source, start, start + 1), "take a part of it into a file of its own")
+            break
         item = _parse_cut(source, start, end, problems, limits)
         if isinstance(item, nodes.Header):
             if header is None and not items:
@@ -200,6 +209,7 @@ def _cuts(source: SourceFile, problems: Problems) -> Iterator[tuple[int, int]]:
 
 def _parse_cut(source: SourceFile, start: int, end: int, problems: Problems, limits: Limits) -> nodes.Declaration | nodes.Header | None:
     """One declaration; then the holes in its texts, each a value at its true place in the file."""
+    problems.reached(Span(source, start, end))
     tree = _tree(source, start, end, "start", problems)
     if tree is None:
         return None
