@@ -2,4 +2,5 @@
 
 from rulelang.cli import main
 
-main()
+if __name__ == "__main__":  # what plays in a process of its own reads this file too
+    main()

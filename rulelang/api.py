@@ -14,6 +14,7 @@ from rulelang.core.nodes import Option as CoreOption
 from rulelang.core.types import PLAYER, KindT, SetT, Type
 from rulelang.diagnostics import near, printable
 from rulelang.errors import IllegalChoice, RuleError, UsageError
+from rulelang.graph import nodes as graph
 from rulelang.graph.layout import CHANCE
 from rulelang.limits import USUAL, Limits
 from rulelang.runtime.events import AnyEvent, Began, Counted
@@ -105,9 +106,12 @@ class Game:
             raise UsageError(f"`{option.name}` cannot be {option_word(self.core, option, made[option.name])} here: only if {shown}")
         return made
 
-    def program(self, players: int, options: dict[str, int], chance: Any, emit: Any = None) -> Program:
+    def program(
+        self, players: int, options: dict[str, int], chance: Any, emit: Any = None, watch: Any = None, tally: Any = None
+    ) -> Program:
         assert self.loaded.flow is not None
-        return make_program(self.core, players, options, chance, emit, loop_counts=tuple(self.loaded.flow.loop_counts.values()))
+        counts = tuple(self.loaded.flow.loop_counts.values())
+        return make_program(self.core, players, options, chance, emit, watch=watch, tally=tally, loop_counts=counts)
 
     def start(
         self, players: int | None = None, seed: int | str | None = None, options: dict[str, Any] | None = None,
@@ -179,7 +183,7 @@ class Decision:
 
 
 @define(eq=False)
-class _Dice:
+class Dice:
     """Chance for one match: seeded, or scripted; the same position always gives the same outcome"""
 
     seed: int | str
@@ -244,11 +248,11 @@ class Match:
     _program: Program | None = None
     _machine: Machine | None = None
     _traced: _Trace | None = None
-    _dice: _Dice = field(init=False)
+    _dice: Dice = field(init=False)
     _words: Words = field(init=False)
 
     def __attrs_post_init__(self) -> None:
-        self._dice = _Dice(self.seed, self.script)
+        self._dice = Dice(self.seed, self.script)
         self._program = self._program or self.game.program(self.players, self.settings, self._dice)
         self._words = Words(self._program.layout, self.names)
         self._dice.words = self._words
@@ -301,10 +305,10 @@ class Match:
             raise IllegalChoice("the match is over")
         pending = next((p for p in machine.pending if p.player == player), None)
         if pending is None:
-            asked = ", ".join(str(p.player) for p in machine.pending)
+            asked = ", ".join(map(str, self._asked(machine)))
             took_part = machine.fork is not None and any(t.who == player for t in machine.fork.threads)
             why = f"seat {player} has chosen already" if took_part else f"seat {player} is not asked now"
-            raise IllegalChoice(f"{why}; awaited: seat {asked}")
+            raise IllegalChoice(f"{why}; asked: seat {asked}")
         if isinstance(option, Option):
             k = option.index
             if option.decision != pending.ask.decide.name or not 0 <= k < pending.count or self._option(pending, k).value != option.value:
@@ -521,7 +525,7 @@ class Match:
             own_thread = next((t for t in machine.fork.threads if t.who == player), None)
             if own_thread is not None:
                 row = own_thread.s
-                knowledge = self._with_thread(knowledge, machine, own_thread.events)
+                knowledge = self._with_thread(knowledge, own_thread.events)
         layout = machine.program.layout
         places: dict[str, Any] = {}
         for place in self.game.core.places.values():
@@ -541,7 +545,8 @@ class Match:
             elif "" in shown:
                 places[place.name] = shown[""]
         assert self.game.loaded.flow is not None
-        counts = {v.name: machine.s[layout.variables[v]] for v in self.game.loaded.flow.loop_counts.values() if v in layout.variables}
+        told = {n.count for n in machine.program.graph.nodes if isinstance(n, graph.LoopHead) and n.told}
+        counts = {v.name: machine.s[layout.variables[v]] for v in self.game.loaded.flow.loop_counts.values() if v in told}
         return {
             "seat": player,
             "counts": counts,
@@ -567,12 +572,10 @@ class Match:
 
         return at(())
 
-    def _with_thread(self, knowledge: Knowledge, machine: Machine, events: list[AnyEvent]) -> Knowledge:
+    def _with_thread(self, knowledge: Knowledge, events: list[AnyEvent]) -> Knowledge:
         if not events:
             return knowledge
-        from copy import deepcopy
-
-        mine = Knowledge(knowledge.layout, knowledge.seat, deepcopy(knowledge.lying), knowledge.owners)
+        mine = knowledge.copy()
         for e in events:
             mine.learn(e)
         return mine

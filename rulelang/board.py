@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from attrs import define
 
+from rulelang.atlas import Spot, draw
 from rulelang.core import nodes as core
 from rulelang.core.types import BoolT, KindT, NumberT, PieceT, PlayerT, SetT, Type, plain
 from rulelang.diagnostics import printable
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.table import Table
 
+FEW = 12  # sorts of pieces that are listed in a place; the whole board lists them all
+WIDE = 24  # letters of a cell that fits into the table of the seats
 LISTED = 60  # options that are listed before one has to type a part of the label
+ATLAS_WIDTH = 140  # a map that is drawn wider falls apart
 
 
 @define(eq=False)
@@ -125,6 +129,15 @@ class View:
                 found.append(f"{cell} {' '.join(words)}" if counts else " ".join((readable(f.name), *words, self.text(cell, f.type))))
         return found
 
+    def fields(self) -> dict[str, str]:
+        """`Ship: ware, coins, danger`: the fields that a piece is called by, where there are several."""
+        found = {}
+        for kind in self.game.pieces.values():
+            named = [readable(f.name) for f in kind.fields.values() if not f.keys]
+            if len(named) > 1:
+                found[kind.name] = ", ".join(named)
+        return found
+
     def in_sight(self) -> dict[str, str]:
         """Every piece that this seat sees now and that bears more than its name."""
         found: dict[str, str] = {}
@@ -162,6 +175,8 @@ class View:
         words = [self.lying(x, t, keys) for x in held]
         if in_order:
             return ", ".join(words)
+        if not self.whole and len(set(words)) > FEW:
+            return f"{len(held)} pieces"
         return ", ".join(f"{words.count(w)} x {w}" if words.count(w) > 1 else w for w in dict.fromkeys(words))
 
     def cell(self, place: core.Place, held: Any, owner: int = -1, keys: tuple[str, ...] = ()) -> str:
@@ -175,6 +190,36 @@ class View:
         if place.holds_pieces and isinstance(held, list) and isinstance(place.type, SetT):
             return self.group(held, item, owner, place.word == "pile", by_type)
         return self.lying(held, place.type, by_type)
+
+    def there(self, place: core.Place, keys: tuple[str, ...]) -> str:
+        """What lies in a place with these keys; of a place that every player has, who has what; a counter at 0 is nothing."""
+        shown = []
+        for seat in range(len(self.names)) if place.per_player else (-1,):
+            held = self.held(place, seat, keys)
+            if held == 0 and isinstance(plain(place.type), NumberT):
+                continue
+            cell = self.cell(place, held, seat, keys)
+            if isinstance(plain(place.type), PlayerT) and held == self.seat:
+                cell = "you"
+            if cell:
+                shown.append(cell if seat < 0 else f"you: {cell}" if seat == self.seat else f"{self.names[seat]}: {cell}")
+        return ", ".join(shown)
+
+    def standing(self, kind: core.Kind, member: str) -> list[str]:
+        """`port`, `your home`: every status that names this member."""
+        found = []
+        for place in self.places:
+            t = place.type.item if isinstance(place.type, SetT) else place.type
+            if place.word != "status" or plain(t) != KindT(kind.name) or KindT(kind.name) in place.keys:
+                continue
+            for owner in range(len(self.names)) if place.per_player else (-1,):
+                for keys in product(*(self.keys(k) for k in place.keys)):
+                    held = self.held(place, owner, keys)
+                    if held == member or (isinstance(held, list) and member in held):
+                        words = [readable(place.name), *map(self.key, keys, place.keys)]
+                        words = ["your", *words] if owner == self.seat else [*words, "of", self.names[owner]] if owner >= 0 else words
+                        found.append(" ".join(words))
+        return found
 
     def covered(self, place: core.Place, held: dict[str, Any], item: Type, owner: int) -> str:
         count = str(held.get("count", "?"))
@@ -261,15 +306,59 @@ class Screen:
                 elif p.visibility == "public" or p.counted:
                     empty.append(readable(p.name))
         tables: list[RenderableType] = [single] if single.row_count else []
-        for keyed in dict.fromkeys(p.keys for p in places if p.keys):
+        charts: dict[str, list[core.Map]] = {}
+        for chart in view.game.maps.values():
+            charts.setdefault(chart.kind.name, []).append(chart)
+        mapped: set[tuple[Type, ...]] = {(KindT(kind),) for kind in charts}
+        for keyed in dict.fromkeys(p.keys for p in places if p.keys and p.keys not in mapped):
             made = self.matrix(view, [p for p in places if p.keys == keyed], empty)
             if made is not None:
                 tables.append(made)
         self.side_by_side(tables)
+        for kind, maps in charts.items():
+            self.atlas(view, maps, [p for p in places if p.keys == (KindT(kind),)], empty)
         self.seats(view, [p for p in places if p.per_player and not p.keys], empty)
         if view.whole:
             self.say(f"nothing in: {', '.join(empty)}" if empty else "", "dim")
             self.legend(view.in_sight(), "What is printed on the pieces in sight:")
+            self.legend(view.fields(), "What the words on a piece stand for, in their order:")
+
+    def atlas(self, view: View, maps: list[core.Map], places: list[core.Place], empty: list[str]) -> None:
+        """A map with what is there: drawn where its members have positions and there is room, else a row for each member."""
+        kind = maps[0].kind
+        held = {p: [view.there(p, (member,)) for member in kind.members] for p in places}
+        empty.extend(readable(p.name) for p in places if not any(held[p]))
+        at = next((m.at for m in maps if m.at), ())
+        spots = []
+        for n, member in enumerate(kind.members):
+            ways = [(m.name if len(maps) > 1 else "", [kind.members[goal] for goal in m.ways[n]]) for m in maps]
+            spots.append(
+                Spot(
+                    readable(member),
+                    at[n] if at else (0, 0),
+                    tuple(map(printable, view.standing(kind, member))),
+                    tuple((readable(p.name), printable(held[p][n])) for p in places if held[p][n]),
+                    tuple((readable(title), ", ".join(map(readable, goals))) for title, goals in ways if goals),
+                )
+            )
+        lines = draw(spots, min(self.console.width, ATLAS_WIDTH)) if at else []
+        if lines:
+            self.say("\n".join(lines))
+        else:
+            self.console.print(self.roll(spots))
+        self.console.print()
+
+    def roll(self, spots: list[Spot]) -> "Table":
+        """The same as a table."""
+        here = [{"here": f"● {', '.join(spot.here)}"} if spot.here else {} for spot in spots]
+        entries = [dict(spot.entries) for spot in spots]
+        ways = [{title or "ways to": goals for title, goals in spot.ways} for spot in spots]
+        titles = dict.fromkeys(title for found in (here, entries, ways) for texts in found for title in texts)
+        made = self.grid("", *titles)
+        for n, spot in enumerate(spots):
+            texts = here[n] | entries[n] | ways[n]
+            self.row(made, (spot.name, *(texts.get(title, "") for title in titles)))
+        return made
 
     def matrix(self, view: View, places: list[core.Place], empty: list[str]) -> "Table | None":
         """Places with the same keys: a row for each key, a column for each place and owner."""
@@ -296,15 +385,24 @@ class Screen:
 
     def seats(self, view: View, places: list[core.Place], empty: list[str]) -> None:
         texts = {p: [view.cell(p, view.held(p, seat), seat) for seat in range(len(view.names))] for p in places}
-        own = [p for p in places if p.holds_pieces and p.visibility == "private" and texts[p][view.seat]]
+        own = [p for p in places if p.word in ("zone", "pile") and p.visibility == "private" and texts[p][view.seat]]
         for p in own:
             texts[p][view.seat] = str(len(view.held(p, view.seat)))
         kept = [p for p in places if any(texts[p])]
         empty.extend(readable(p.name) for p in places if p not in kept)
-        table = self.grid("", *(readable(p.name) for p in kept))
+        wide = [p for p in kept if max(map(len, texts[p])) > WIDE]  # a table with long cells cannot be read
+        table = self.grid("", *(readable(p.name) for p in kept if p not in wide))
         for seat in range(len(view.names)):
-            self.row(table, (self.who(view, seat), *(texts[p][seat] for p in kept)), "bold" if seat == view.seat else "")
+            cells = (texts[p][seat] for p in kept if p not in wide)
+            self.row(table, (self.who(view, seat), *cells), "bold" if seat == view.seat else "")
         self.console.print(table)
+        for p in wide:
+            self.console.print()
+            lying = self.grid()
+            for seat, text in enumerate(texts[p]):
+                if text:
+                    self.row(lying, (f"{readable(p.name)} of {self.who(view, seat)}", text))
+            self.console.print(lying)
         for p in own:
             self.console.print()
             self.holding(view, p)

@@ -3,7 +3,7 @@
 An example starts from the declared starts, without set-up.  `given` takes pieces that were not given yet; what lay
 in the place before is set aside.  A choice with one answer happens silently."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from attrs import define, evolve, field, frozen
@@ -13,7 +13,7 @@ from rulelang.core.check import check
 from rulelang.core.flow import Flow
 from rulelang.core.scope import Bound, Scope
 from rulelang.core.types import PLAYER, BoolT, ErrorT, KindT, MaybeT, NumberT, PieceT, PlayerT, SetT, Type, plain
-from rulelang.diagnostics import Diagnostic, Problems, near
+from rulelang.diagnostics import Diagnostic, Note, Problems, near, several
 from rulelang.errors import RuleError, UsageError
 from rulelang.graph.layout import Universe
 from rulelang.names.table import Definition, LabelSymbol, Names
@@ -52,23 +52,25 @@ class Failed(Exception):
 
 def run_claims(loaded: Loaded, only_module: str | None = None) -> list[ClaimResult]:
     """Every example of a game with its layers (and of the libraries it uses), or of one module."""
+    assert loaded.names is not None
+    return [run_example(loaded, e, m) for e, m in loaded.names.examples if only_module is None or m.name == only_module]
+
+
+def run_example(loaded: Loaded, example: nodes.Example, module: nodes.Module, make: Callable[..., Program] = make_program) -> ClaimResult:
+    """One example; `make` builds what runs."""
     assert loaded.names is not None and loaded.game is not None and loaded.flow is not None
-    results = []
-    for example, module in loaded.names.examples:
-        if only_module is not None and module.name != only_module:
-            continue
-        problem = None
-        try:
-            _Run(loaded.names, loaded.game, loaded.flow, example, module).all()
-        except Failed as failed:
-            code, message, span, hint = failed.found
-            problem = Diagnostic(code, message, span, hint, example.origin or "")
-        except RuleError as err:
-            lines = str(err).splitlines()
-            where = f"in the rules at {lines[1].strip()}" if len(lines) > 1 else ""
-            problem = Diagnostic("R403", f"the rules stop: {lines[0]}", example.span, where, example.origin or "")
-        results.append(ClaimResult(example.text, example.origin or "", module.name, example.span, problem))
-    return results
+    problem = None
+    try:
+        _Run(loaded.names, loaded.game, loaded.flow, example, module, make).all()
+    except Failed as failed:
+        code, message, span, hint = failed.found
+        problem = Diagnostic(code, message, span, hint, example.origin or "")
+    except RuleError as err:
+        message = f"the rules stop: {str(err).splitlines()[0]}"
+        notes = (Note(err.origin.span, "at this rule"),) if isinstance(err.origin, core.Origin) and err.origin.span.source.path else ()
+        hint = "mend the rule, or begin the example with another position"
+        problem = Diagnostic("R403", message, example.span, hint, example.origin or "", notes)
+    return ClaimResult(example.text, example.origin or "", module.name, example.span, problem)
 
 
 @define(eq=False)
@@ -78,6 +80,7 @@ class _Run:
     flow: Flow
     example: nodes.Example
     module: nodes.Module
+    make: Callable[..., Program]
     seats: tuple[str, ...] = ()
     settings: dict[str, int] = field(factory=dict)
     counts: dict[str, int] = field(factory=dict)
@@ -96,6 +99,7 @@ class _Run:
         lines = list(self.example.lines)
         if not lines or not isinstance(lines[0], nodes.ExPlayers):
             raise Failed("R401", "an example begins with its players", self.example.span, "players anna, ben")
+        self.seats = lines[0].names
         for line in lines:
             if isinstance(line, nodes.ExOption):
                 self._option(line)
@@ -124,7 +128,6 @@ class _Run:
                     pass
 
     def _players(self, line: nodes.ExPlayers) -> None:
-        self.seats = line.names
         if len(self.seats) not in self.game.players:
             raise Failed(
                 "R401",
@@ -145,35 +148,46 @@ class _Run:
         option = self.game.options.get(line.name)
         if option is None:
             raise Failed("R103", f"no option `{line.name}`", line.span, near(line.name, self.game.options))
+        named = isinstance(option.type, PlayerT) and isinstance(line.value, str)
         try:
-            self.settings[line.name] = option_value(self.game, option, line.value, self.game.players[-1])
+            value = self._seat(str(line.value), line.span) if named else line.value
+            self.settings[line.name] = option_value(self.game, option, value, len(self.seats))
         except UsageError as err:
             raise Failed("R401", str(err), line.span) from err
 
     def _fix_definitions(self, lines: Iterable[nodes.ExampleLine]) -> None:
         """`given purse: 42, 0` fixes a definition: the rules are checked once more with it."""
         for line in lines:
-            if isinstance(line, nodes.ExState) and line.word == "given" and line.target.name in self.names.definitions:
+            if isinstance(line, nodes.ExState) and line.word == "given" and self._known_as(line.target.name) is not None:
                 self.fixed.append(line)
         if not self.fixed:
             return
         problems = Problems()
-        given: dict[str, list[tuple[int | None, tuple[int, ...], int]]] = {}
+        given: dict[int, list[tuple[int | None, tuple[int, ...], int]]] = {}
         for line in self.fixed:
-            d = self.names.definitions[line.target.name][0]
+            d = self._known_as(line.target.name)
             function = self.flow.functions.get(id(d))
-            if function is None:
-                raise Failed("R401", f"`{d.name}` cannot be given", line.span, "only a value without measures can")
+            if d is None or function is None:
+                raise Failed("R401", f"`{line.target.name}` cannot be given", line.span, "only a value without measures can")
             params = function.params[1:] if d.per_player else function.params
             keys = tuple(self._key(k, p.type, line.span) for k, p in zip(line.target.keys, params, strict=False))
             for owner, value in self._by_owner(line, d.per_player):
+<<<<<<< HEAD
                 given.setdefault(d.name, []).append((owner, keys, self._literal(value, function.type)))
         self.game, self.flow = check(self.names, problems, given, self.game.limits)
+=======
+                given.setdefault(id(d), []).append((owner, keys, self._literal(value, function.type)))
+        self.game, self.flow = check(self.names, problems, given)
+>>>>>>> main
+
+    def _known_as(self, name: str) -> Definition | None:
+        """The definition that is called so in the file of the example; another library may have one of that name."""
+        scope = Scope(self.module)
+        return next((d for d in self.names.definitions.get(name, ()) if self.flow.sees_definition(d, scope)), None)
 
     def _program(self, body: tuple[core.Statement, ...]) -> Program:
-        return make_program(
-            self.game, len(self.seats), self.settings, self._chance, None, flow=body, loop_counts=tuple(self.flow.loop_counts.values())
-        )
+        counts = tuple(self.flow.loop_counts.values())
+        return self.make(self.game, len(self.seats), self.settings, self._chance, None, flow=body, loop_counts=counts)
 
     # ------------------------------------------------------------ words to values
 
@@ -204,7 +218,7 @@ class _Run:
         if per_player:
             if len(line.values) != len(self.seats):
                 raise Failed(
-                    "R401", f"{len(line.values)} values for {len(self.seats)} players", line.span,
+                    "R401", f"{several(len(line.values), 'value')} for {several(len(self.seats), 'player')}", line.span,
                     f"one for each player in order, or `{line.target.name} of {self.seats[0]}: ...`",
                 )  # fmt: skip
             return list(enumerate(line.values))
@@ -241,7 +255,7 @@ class _Run:
             known = [*self.game.places, *self.names.definitions]
             raise Failed("R103", f"unknown place `{target.name}`", target.span, near(target.name, known))
         if len(target.keys) != len(place.keys):
-            raise Failed("R216", f"`{place.name}` has {len(place.keys)} keys, here are {len(target.keys)}", target.span)
+            raise Failed("R216", f"`{place.name}` has {several(len(place.keys), 'key')}, here are {len(target.keys)}", target.span)
         return place
 
     def _slot(self, place: core.Place, owner: int | None, target: nodes.Target) -> int:
@@ -529,7 +543,7 @@ class _Run:
         code = pending.ask.choices[index]
         before = sum(c.count(pending.s[:]) for c in pending.ask.choices[:index])
         if len(line.values) != len(code.picks):
-            raise Failed("R401", f"`{line.name}` has {len(code.picks)} picks, here are {len(line.values)}", line.span)
+            raise Failed("R401", f"`{line.name}` has {several(len(code.picks), 'pick')}, here are {len(line.values)}", line.span)
         for n in range(code.count(pending.s[:])):
             row = pending.s[:]
             if code.picks:
@@ -598,7 +612,7 @@ class _Run:
                     "R400",
                     f"`{line.target.name}` is {self.counts.get(line.target.name, 0)}",
                     line.span,
-                    f"expected {line.values[0].span.text}",
+                    f"the example says {line.values[0].span.text}",
                 )
             return
         self._expect_definition(line)
@@ -611,7 +625,9 @@ class _Run:
         whose = self._whose(place.name, owner)
         if not place.holds_pieces:
             if found != self._literal(value, place.type):
-                raise Failed("R400", f"{whose} is {self._words().text(found, place.type)}", value.span, f"expected {value.span.text}")
+                raise Failed(
+                    "R400", f"{whose} is {self._words().text(found, place.type)}", value.span, f"the example says {value.span.text}"
+                )
             return
         universe = self._universe(place)
         item = plain(place.type.item if isinstance(place.type, SetT) else place.type)
@@ -635,7 +651,7 @@ class _Run:
             else:
                 same = len(lying) == len(wanted) and self._pairs(list(lying), wanted, item, words)
         if not same:
-            raise Failed("R400", f"{whose} holds {shown}", value.span, f"expected {value.span.text}")
+            raise Failed("R400", f"{whose} holds {shown}", value.span, f"the example says {value.span.text}")
 
     def _scope(self) -> Scope:
         scope = Scope(self.module)
@@ -666,11 +682,10 @@ class _Run:
             raise Failed(first.code, first.message, first.span if first.span.source.path else span, first.hint)
 
     def _expect_definition(self, line: nodes.ExState) -> None:
-        definitions = self.names.definitions.get(line.target.name)
-        if not definitions:
+        d = self._known_as(line.target.name)
+        if d is None:
             known = [*self.game.places, *self.names.definitions, "winners"]
             raise Failed("R103", f"unknown name `{line.target.name}`", line.target.span, near(line.target.name, known))
-        d = definitions[0]
         problems = Problems()
         flow = evolve(self.flow, problems=problems)
         function = flow.function(d, self._scope(), line.span)
@@ -678,7 +693,7 @@ class _Run:
         assert function is not None
         params = function.params[1:] if d.per_player else function.params
         if len(params) != len(line.target.keys):
-            raise Failed("R216", f"`{d.name}` has {len(params)} keys, here are {len(line.target.keys)}", line.target.span)
+            raise Failed("R216", f"`{d.name}` has {several(len(params), 'key')}, here are {len(line.target.keys)}", line.target.span)
         keys = tuple(core.Const(self._key(k, p.type, line.span), type=p.type) for k, p in zip(line.target.keys, params, strict=True))
         for owner, value in self._by_owner(line, d.per_player):
             args = (() if owner is None else (core.Const(owner, type=PLAYER),)) + keys
@@ -700,13 +715,13 @@ class _Run:
             )
             wanted = list(value.items) if value.items is not None else [value.cells]
             if len(items) != len(wanted) or not self._pairs(items, wanted, t.item, words):
-                raise Failed("R400", f"{whose} is {words.group(tuple(items), t.item)}", value.span, f"expected {value.span.text}")
+                raise Failed("R400", f"{whose} is {words.group(tuple(items), t.item)}", value.span, f"the example says {value.span.text}")
         elif isinstance(plain(t), PieceT):
             same = (found < 0) == (value.cells == ("none",)) and (found < 0 or self._same(found, t, value.cells, words))
             if not same:
-                raise Failed("R400", f"{whose} is {words.text(found, t)}", value.span, f"expected {value.span.text}")
+                raise Failed("R400", f"{whose} is {words.text(found, t)}", value.span, f"the example says {value.span.text}")
         elif int(found) != self._literal(value, t):
-            raise Failed("R400", f"{whose} is {words.text(int(found), t)}", value.span, f"expected {value.span.text}")
+            raise Failed("R400", f"{whose} is {words.text(int(found), t)}", value.span, f"the example says {value.span.text}")
 
     def _expect_winners(self, line: nodes.ExState) -> None:
         ranking = self.game.ranking
@@ -722,4 +737,6 @@ class _Run:
             winners = {self.seats[measures.index(best)]}
         wanted = {str(v.cells[0]) for v in line.values}
         if winners != wanted:
-            raise Failed("R400", f"the winners are {', '.join(sorted(winners))}", line.span, f"expected {', '.join(sorted(wanted))}")
+            raise Failed(
+                "R400", f"the winners are {', '.join(sorted(winners))}", line.span, f"the example says {', '.join(sorted(wanted))}"
+            )

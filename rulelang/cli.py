@@ -1,10 +1,18 @@
 """The command line: one short function for each command.  What a command needs is imported when it runs."""
 
 import os
+<<<<<<< HEAD
 import signal
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+=======
+import re
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+>>>>>>> main
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -17,12 +25,28 @@ from rulelang.untrusted import STOPPED, TimeIsUp
 
 if TYPE_CHECKING:
     from rulelang.api import Game, Match
+    from rulelang.claims import ClaimResult
+    from rulelang.core import nodes as core
+    from rulelang.coverage import Coverage, Line
     from rulelang.diagnostics import Diagnostic
     from rulelang.files import SaveFile
     from rulelang.pipeline import Loaded
+    from rulelang.source import SourceFile
+
+
+def _html(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
+    if path is not None and path.suffix not in (".html", ".htm"):  # a slip would cost a rule file
+        raise UsageError(f"{path}: a page is called something.html")
+    if path is not None and not path.parent.is_dir():
+        raise UsageError(f"{path.parent}: no such folder")
+    return path
+
 
 STAGES = ("surface", "names", "core", "graph", "labels")
 SEATS = ("human", "random")
+html_option = click.option(
+    "--html", type=click.Path(path_type=Path), metavar="FILE", callback=_html, help="The same as a page, the rules coloured line by line."
+)
 with_option = click.option("--with", "layers", multiple=True, metavar="A,B", help="Variants and expansions, in this order.")
 
 
@@ -137,10 +161,6 @@ def _layers(layers: Sequence[str]) -> tuple[str, ...]:
     return tuple(part.strip() for given in layers for part in given.split(",") if part.strip())
 
 
-def _plural(n: int, word: str) -> str:
-    return f"{n} {word}" if n == 1 else f"{n} {word}s"
-
-
 # ---------------------------------------------------------------- list
 
 
@@ -173,6 +193,7 @@ def list_games() -> None:
 @cli.command()
 @click.argument("games", metavar="GAME...", nargs=-1, required=True)
 @with_option
+<<<<<<< HEAD
 @click.option("--format", "form", type=click.Choice(["text", "json"]), default="text")
 @click.option("--untrusted", is_flag=True, help="Check files of strangers: in a process of its own, which is stopped if it takes too much.")
 @click.option("--seconds", type=click.IntRange(1), default=60, show_default=True, help="Of the processor, for --untrusted.")
@@ -187,37 +208,170 @@ def check(games: tuple[str, ...], layers: tuple[str, ...], form: str, untrusted:
         sys.stdout.flush()
         return run(["check", *games, *(f"--with={layer}" for layer in layers), f"--format={form}"], memory, seconds)
     loads = [loaded for game in games for loaded in _load_each(game, _layers(layers))]
+=======
+@click.option(
+    "--format", "form", type=click.Choice(["text", "json", "sarif", "github"]), default="text", help="For people or for programs."
+)
+@click.option("--proofs", is_flag=True, help="Also where a match could stop, and what is proved about it.")
+@click.option("--playouts", type=click.IntRange(1), metavar="N", help="Play N random matches of every player count, option and layer.")
+@click.option("--seed", type=int, help="Other random matches; the same seed, the same matches.")
+@html_option
+def check(
+    games: tuple[str, ...], layers: tuple[str, ...], form: str, proofs: bool, playouts: int | None, seed: int | None, html: Path | None
+) -> int:
+    """All findings of all files, for every declared number of players.  `-` reads standard input.
+
+    With --playouts also what random matches bring to light: where nobody can go on, claims that do not hold, each with
+    the shortest match that was found as a file, and which rules never fired.
+    """
+    from rulelang.diagnostics import several
+    from rulelang.proofs import check_counts
+
+    if playouts is None and (html is not None or seed is not None):
+        raise UsageError("--html and --seed are about random matches: add --playouts 200")
+    if playouts is not None and "-" in games:
+        raise UsageError("random matches are played by several processes: name a file instead of `-`")
+    pairs = [pair for game in games for pair in _load_each(game, _layers(layers))]
+    loads = [loaded for _, loaded in pairs]
+>>>>>>> main
     for loaded in loads:
         check_counts(loaded)
-    found = {(d.code, str(d.span), d.message): d for loaded in loads for d in loaded.problems.sorted()}
-    errors = sum(d.is_error for d in found.values())
-    warnings = len(found) - errors
-    if form == "json":
-        from rulelang.serial import findings_json
-
-        click.echo(findings_json(tuple(found.values())))
-    else:
-        _findings(found.values())
+    problems = [d for loaded in loads for d in loaded.problems.sorted()]
+    lines: list[Line] = []
+    if playouts is not None and not any(d.is_error for d in problems):
+        mishaps, lines = _play_all(pairs, _layers(layers), playouts, seed or 0, html)
+        problems += mishaps
+    found = tuple({(d.code, str(d.span), d.message): d for d in problems}.values())
+    errors = sum(d.is_error for d in found)
+    if form == "text":
+        _findings(found)
+        for loaded in loads if proofs else ():
+            _proofs(loaded, bool(lines) and not errors)
+        _report(lines)
         files = len({source.path for loaded in loads for source in loaded.sources})
-        found_words = f"{_plural(errors, 'error')}, {_plural(warnings, 'warning')}" if found else "no problems"
-        click.echo(f"{found_words} in {_plural(files, 'file')}")
+        words = f"{several(errors, 'error')}, {several(len(found) - errors, 'warning')}" if found else "no problems"
+        played = "" if lines or playouts is None else "; no match was played: mend the errors first"
+        click.echo(("\n" if lines else "") + f"{words} in {several(files, 'file')}{played}")
+    else:
+        _for_programs(found, form)
     return 1 if errors else 0
 
 
-def _load_each(what: str, layers: tuple[str, ...]) -> "Iterator[Loaded]":
-    """A game; or standard input; or every file of a folder that is not one game."""
+def _for_programs(found: "tuple[Diagnostic, ...]", form: str) -> None:
+    from rulelang import reports
+    from rulelang.serial import findings_json
+
+    if form == "github":
+        click.echo(reports.github(found), nl=bool(found))
+    else:
+        click.echo(findings_json(found) if form == "json" else reports.sarif(found))
+
+
+def _proofs(loaded: "Loaded", played: bool) -> None:
+    from rulelang.prove.report import lines
+
+    if loaded.ok and loaded.game is not None and loaded.names is not None and loaded.names.header.word == "game":
+        _say(lines(loaded.game, played))
+        click.echo()
+
+
+def _play_all(
+    pairs: "list[tuple[str, Loaded]]", layers: tuple[str, ...], matches: int, seed: int, html: Path | None
+) -> "tuple[list[Diagnostic], list[Line]]":
+    """Random matches of every game among these, and of a variant whose game is not among them."""
+    from rulelang import report, series
+    from rulelang.coverage import Coverage
+
+    mains = {loaded.sources[0].path for _, loaded in pairs}
+    alone = [(s, x) for s, x in pairs if x.names is not None and x.names.header.word == "game" and not _comes_with(x, mains)]
+    if not alone:
+        raise UsageError("none of these files is a game: nothing can be played")
+    found: list[Diagnostic] = []
+    lines: list[Line] = []
+    coverage = Coverage()
+    sources: dict[str, SourceFile] = {}
+    for source, loaded in alone:
+        plan = series.plan(source, loaded, layers, matches)
+        with _progress(sum(n for _, n in plan.ways)) as done:
+            made = series.run(plan, seed, series.cores(), done)
+        for mishap in made.mishaps:
+            replay = report.replay(mishap)
+            file = _keep_match(replay.match) if replay is not None else None
+            found.append(report.finding(made, mishap, replay, str(file)))
+        lines.extend(report.lines(made))
+        coverage.add(made.coverage)
+        sources |= made.sources
+    if html is not None:
+        _write_page(html, "Random matches", lines, found, coverage, sources)
+    return found, lines
+
+
+def _comes_with(loaded: "Loaded", mains: set[str]) -> bool:
+    """Is this a variant whose game is played anyway, with all its layers?"""
+    game = next(m for m in loaded.modules if m.header is not None and m.header.word == "game")
+    return game.source.path != loaded.sources[0].path and game.source.path in mains
+
+
+def _keep_match(match: "Match") -> Path:
+    """A file of its own; the same match again goes into the same file."""
+    from rulelang.terminal import free_name, save_file
+
+    text, name = match.to_text(), Path(f"{match.game.name}-{match.seed}.match")
+    if not (name.is_file() and name.read_text(encoding="utf-8", errors="replace") == text):
+        name = free_name(match)
+        save_file(name, text)
+    return name
+
+
+def _write_page(
+    path: Path, title: str, lines: "list[Line]", found: "list[Diagnostic]", coverage: "Coverage", sources: "dict[str, SourceFile]"
+) -> None:
+    from rulelang.page import page
+    from rulelang.terminal import save_file
+
+    save_file(path, page(title, lines, found, coverage, sources))
+
+
+def _report(lines: "Iterable[Line]") -> None:
+    from rulelang.coverage import shortened
+
+    _say((line.level, str(line)) for line in shortened(lines))
+
+
+@contextmanager
+def _progress(total: int) -> Iterator[Callable[[int], None]]:
+    """A bar for people at a terminal, and nothing for anybody else."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    if not sys.stderr.isatty():
+        yield lambda n: None
+        return
+    console = Console(stderr=True, no_color=click.get_current_context().color is False)
+    with Progress(console=console, auto_refresh=False, transient=True) as bar:  # no thread of its own: processes are begun
+        task = bar.add_task("random matches", total=total)
+        yield lambda n: bar.update(task, advance=n, refresh=True)
+
+
+def _load_each(what: str, layers: tuple[str, ...]) -> "Iterator[tuple[str, Loaded]]":
+    """A game; or standard input; or every file of a folder that is not one game: each with the name to load it by."""
     from rulelang import pipeline
     from rulelang.diagnostics import Problems
 
     if what == "-":
+<<<<<<< HEAD
         source = pipeline.decode(sys.stdin.buffer.read(USUAL.file + 1), "<stdin>")
         yield pipeline.load_file(Path("stdin.rule"), layers, Problems(), source)
+=======
+        source = pipeline.decode(sys.stdin.buffer.read(pipeline.MAX_BYTES + 1), "<standard input>")
+        yield what, pipeline.load_file(Path("stdin.rule"), layers, Problems(), source)
+>>>>>>> main
         return
     files = _files(what) if not layers else []
     if not files:
-        yield pipeline.load(what, layers)
+        yield what, pipeline.load(what, layers)
     for path in files:
-        yield pipeline.load_file(path, (), Problems())
+        yield str(path), pipeline.load_file(path, (), Problems())
 
 
 def _files(what: str) -> list[Path]:
@@ -240,28 +394,56 @@ def _files(what: str) -> list[Path]:
 @cli.command()
 @click.argument("games", metavar="[GAME...]", nargs=-1)
 @with_option
-def test(games: tuple[str, ...], layers: tuple[str, ...]) -> int:
+@click.option("--coverage", "counted", is_flag=True, help="Also say which rules no example brings about.")
+@html_option
+def test(games: tuple[str, ...], layers: tuple[str, ...], counted: bool, html: Path | None) -> int:
     """Runs the examples and claims that stand in the rule files: of all bundled games and of the library, or of those named."""
     from rulelang import pipeline
+    from rulelang.claims import run_claims
+    from rulelang.diagnostics import several
 
     everything = [str(pipeline.bundled("games")), str(pipeline.bundled("stdlib"))]
-    totals = [0, 0, 0]
-    for what in games or everything:
-        for loaded in _load_each(what, _layers(layers)):
-            if loaded.names is None or loaded.names.header.word != "data":
-                for i, n in enumerate(_test_one(loaded)):
-                    totals[i] += n
+    loads = (loaded for what in games or everything for _, loaded in _load_each(what, _layers(layers)))
+    rules = (loaded for loaded in loads if loaded.names is None or loaded.names.header.word != "data")
+    if counted or html is not None:
+        totals = _test_counted(list(rules), html)
+    else:
+        totals = _sums(_test_one(loaded, run_claims) for loaded in rules)
     click.echo(f"\n{totals[0]} passed, {totals[1]} failed")
     if totals[2]:
-        click.echo(f"{_plural(totals[2], 'example')} of a base game changed by its layers")
+        click.echo(f"{several(totals[2], 'example')} of a base game changed by its layers")
     return 1 if totals[1] else 0
 
 
-def _test_one(loaded: "Loaded") -> tuple[int, int, int]:
+def _test_counted(loads: "list[Loaded]", html: Path | None) -> tuple[int, ...]:
+    """The examples once more with an eye on what fires."""
+    from rulelang.coverage import Coverage, Line, count_examples, own_files, told
+
+    own = frozenset(path for loaded in loads for path in own_files(loaded))
+    coverage = Coverage()
+
+    def counted(loaded: "Loaded") -> "list[ClaimResult]":
+        results, found = count_examples(loaded, own)
+        coverage.add(found)
+        return results
+
+    totals = _sums(_test_one(loaded, counted) for loaded in loads)
+    sources = {source.path: source for loaded in loads for source in loaded.sources}
+    lines = [Line(0, "What the examples bring about"), *told(coverage, sources)]
+    _report(lines)
+    if html is not None:
+        _write_page(html, "Examples", lines, [], coverage, sources)
+    return totals
+
+
+def _sums(rows: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    return tuple(map(sum, zip((0, 0, 0), *rows, strict=True)))
+
+
+def _test_one(loaded: "Loaded", run: "Callable[[Loaded], list[ClaimResult]]") -> tuple[int, int, int]:
     """Passed, failed, changed by the layers: what holds in the base game alone is no failure of a variant."""
-    from rulelang.always import run_always
-    from rulelang.claims import run_claims
     from rulelang.diagnostics import printable
+    from rulelang.playouts import run_always
 
     main = loaded.sources[0]
     layers = [m.name for m in loaded.layers if m.source.path != main.path]
@@ -272,7 +454,7 @@ def _test_one(loaded: "Loaded") -> tuple[int, int, int]:
         return 0, 1, 0
     own = {m.name for m in loaded.names.modules if m.source.path == main.path or (m.header and m.header.word != "library")}
     always = run_always(loaded) if loaded.names.header.word == "game" else []
-    results = [r for r in [*run_claims(loaded), *always] if r.module in own]
+    results = [r for r in [*run(loaded), *always] if r.module in own]
     bad = [r for r in results if not r.ok]
     holds = _base_holds(loaded) if bad and loaded.layers else set()
     changed = [r for r in bad if (r.module, r.name) in holds]
@@ -316,13 +498,18 @@ def play(
 ) -> None:  # fmt: skip
     """Plays a match: you against random seats, several people at one screen, or random seats alone."""
     from rulelang.api import load
+<<<<<<< HEAD
     from rulelang.files import SaveFile
+=======
+    from rulelang.diagnostics import several
+>>>>>>> main
 
     loaded = load(game, _layers(layers)) if game is not None else None
     if resume is not None and (players is not None or seed is not None or options or (layers and game is None)):
         raise UsageError("a resumed match has its players, seed, options and layers: leave them out")
     if resume is None and loaded is None:
         raise UsageError("which game?  `rulelang list` shows the bundled ones")
+<<<<<<< HEAD
     sorts = _seats(seats)
     people = "human" in sorts if sorts else sys.stdin.isatty()
     path = save or (resume if people else None)
@@ -346,6 +533,21 @@ def play(
     finally:
         if held is not None:
             held.release()
+=======
+    else:
+        sorts = _seats(seats)
+        count = players if players is not None else len(sorts) if sorts else loaded.players[0]
+        match = loaded.start(count, seed, dict(_setting(o) for o in options))
+    sorts = _seats(seats) or ("human" if sys.stdin.isatty() else "random", *("random",) * (match.players - 1))
+    if len(sorts) != match.players:
+        raise UsageError(f"--seats names {several(len(sorts), 'seat')}, but {several(match.players, 'player')} play")
+    if save is not None and save.exists() and (resume is None or not save.samefile(resume)):
+        raise UsageError(f"{save}: exists already; go on with it (--resume {save}) or name another file")
+    if "human" in sorts:
+        _play_with_people(match, sorts, save, resume, ctx.color)
+    else:
+        _play_alone(match, save)
+>>>>>>> main
 
 
 def _seats(given: str | None) -> tuple[str, ...]:
@@ -405,10 +607,11 @@ def _play_alone(match: "Match", held: "SaveFile | None") -> None:
 
 
 def _tell(match: "Match") -> None:
+    from rulelang.diagnostics import several
     from rulelang.telling import result, story
 
     layers = f" with {', '.join(match.game.layers)}" if match.game.layers else ""
-    _say([(0, f"{match.game.title}{layers}, {_plural(match.players, 'player')}, seed {match.seed}")])
+    _say([(0, f"{match.game.title}{layers}, {several(match.players, 'player')}, seed {match.seed}")])
     _say(story(match))
     _say(result(match))
 
@@ -427,15 +630,28 @@ def replay(file: Path) -> None:
 @click.argument("game")
 @with_option
 @click.option("--format", "form", type=click.Choice(["dot", "mermaid"]), default="dot")
-def graph(game: str, layers: tuple[str, ...], form: str) -> None:
-    """The course of the game as a picture: steps, loops, decisions."""
+@click.option("--map", "chart", metavar="NAME", help="A map that the rules declare, in place of the course of the game.")
+def graph(game: str, layers: tuple[str, ...], form: str, chart: str | None) -> None:
+    """A picture: the course of the game with its steps, loops and decisions, or a map of it."""
     from rulelang import pipeline
     from rulelang.graph import picture
     from rulelang.graph.compile import compile_graph
 
     checked = pipeline.require(pipeline.load(game, _layers(layers)))
-    drawn = picture.draw(compile_graph(checked.flow))
-    click.echo((picture.dot if form == "dot" else picture.mermaid)(drawn, checked.title))
+    title = checked.title if chart is None else f"{checked.title}: {chart}"
+    drawn = picture.draw(compile_graph(checked.flow)) if chart is None else picture.draw_map(_map(checked, chart))
+    click.echo((picture.dot if form == "dot" else picture.mermaid)(drawn, title))
+
+
+def _map(game: "core.Game", name: str) -> "core.Map":
+    from rulelang.diagnostics import near
+
+    if name in game.maps:
+        return game.maps[name]
+    if not game.maps:
+        raise UsageError(f"{game.name} declares no map: it has no line `map NAME(...)`")
+    hint = near(name, game.maps) or f"it has: {', '.join(game.maps)}"
+    raise UsageError(f"{game.name} has no map `{name}`; {hint}")
 
 
 @cli.command()
@@ -463,8 +679,6 @@ def show(stage: str, game: str, layers: tuple[str, ...]) -> None:
 @click.option("--from", "base", metavar="GAME", help="A variant of this game.")
 def new(name: str, base: str | None) -> None:
     """A new game in a folder NAME, or with --from a variant in a file NAME.rule; nothing is overwritten."""
-    import re
-
     from rulelang import pipeline
     from rulelang.show import show_labels
 
@@ -501,17 +715,24 @@ def _template(name: str) -> str:
 
 
 @cli.command()
-@click.argument("code")
-def explain(code: str) -> None:
-    """What a finding such as R101 means, with a wrong line and the line mended."""
+@click.argument("code", required=False)
+def explain(code: str | None) -> None:
+    """What a finding such as R301 means, with a wrong rule and the rule mended; without a code, a list of all."""
     from rulelang.codes import CODES
-    from rulelang.diagnostics import near
 
-    found = CODES.get(code.upper())
-    if found is None:
-        raise UsageError(f"no finding `{code}`; {near(code.upper(), CODES) or 'codes look like R101'}")
-    _say([(0, f"{code.upper()}: {found.title}")])
-    click.echo(f"\n{found.text}")
-    for word, example in (("Wrong", found.wrong), ("Mended", found.mended)):
-        if example:
-            click.echo(f"\n{word}:\n\n" + "\n".join(f"    {line}" for line in example.strip("\n").split("\n")))
+    if code is None:
+        for known, what in CODES.items():
+            click.echo(f"{known}  {what.title}")
+        return
+    digits = re.search(r"\d+", code)
+    wanted = f"R{digits.group():0>3}" if digits else code.upper()
+    if wanted not in CODES:
+        nearest = min(CODES, key=lambda known: abs(int(known[1:]) - int(wanted[1:]))) if digits else ""
+        raise UsageError(f"no finding `{code}`; {f'the nearest is `{nearest}`, and ' if nearest else ''}`rulelang explain` lists all")
+    from rulelang.explain import explain as explained
+
+    about = explained(wanted)
+    _say([(0, f"{wanted}: {about.title}")])
+    click.echo("\n" + textwrap.fill(about.text, 100))
+    for word, text in (("Wrong", about.wrong), ("What is said about it", about.found), ("Mended", about.mended)):
+        click.echo(f"\n{word}:\n\n" + "\n".join(f"    {line}".rstrip() for line in text.split("\n")))

@@ -36,6 +36,10 @@ class Diagnostic:
     notes: tuple[Note, ...] = ()
     is_error: bool = True
 
+    @property
+    def severity(self) -> str:
+        return "error" if self.is_error else "warning"
+
 
 @define
 class Problems:
@@ -84,6 +88,11 @@ def near(word: str, words: Iterable[str]) -> str:
     return f"did you mean `{close[0]}`?" if close else ""
 
 
+def several(n: int, word: str) -> str:
+    """`1 key`, `2 keys`"""
+    return f"{n} {word}" if n == 1 else f"{n} {word}s"
+
+
 def printable(text: str) -> str:
     """Text from a file as it may reach a terminal, or the log of a build that obeys lines such as `::error::`: control,
     bidi and format characters are shown, not obeyed."""
@@ -122,8 +131,7 @@ def excerpt(span: Span) -> list[str]:
 
 def render(diagnostic: Diagnostic) -> str:
     """One finding as people read it."""
-    word = "error" if diagnostic.is_error else "warning"
-    lines = [f"{word}[{diagnostic.code}]: {printable(diagnostic.message)}"]
+    lines = [f"{diagnostic.severity}[{diagnostic.code}]: {printable(diagnostic.message)}"]
     heading = f"   ({printable(diagnostic.heading)})" if diagnostic.heading else ""
     if diagnostic.span.source.path:
         lines.append(f"  {printable(str(diagnostic.span))}{heading}")

@@ -7,10 +7,17 @@ stages the pipeline stops if there are errors.  A file that the rules name lies 
 library, wherever links lead; how much is read is for the caller to say."""
 
 import gc
+<<<<<<< HEAD
 import unicodedata
 from collections.abc import Iterable, Iterator
+=======
+import re
+from collections.abc import Iterable, Iterator, Mapping
+>>>>>>> main
 from contextlib import contextmanager
+from functools import lru_cache
 from pathlib import Path
+from types import MappingProxyType
 
 from attrs import define, field
 
@@ -28,6 +35,12 @@ from rulelang.surface import nodes
 from rulelang.surface.parse import parse
 
 SUFFIX = ".rule"
+<<<<<<< HEAD
+=======
+MAX_BYTES = 1_000_000
+MAX_FILES = 500
+UNKNOWN = ("R103", "R104", "R105")
+>>>>>>> main
 
 
 @define(eq=False)
@@ -79,7 +92,8 @@ class Loaded:
             return None
         if path is None:
             library = [p.stem for p in sorted(bundled("stdlib").glob(f"*{SUFFIX}"))]
-            hint = near(name, [p.stem for f in places for p in f.glob(f"*{SUFFIX}")]) or "the library has: " + ", ".join(library)
+            beside = f"put it beside this file; the library has: {', '.join(library)}"
+            hint = near(name, [p.stem for f in places for p in f.glob(f"*{SUFFIX}")]) or beside
             self.problems.add("R112", f"no file `{name}{SUFFIX}` here or in the library", _word_span(item, name), hint)
             return None
         if not any(path.resolve().is_relative_to(f.resolve()) for f in places):
@@ -98,10 +112,18 @@ class Loaded:
 
 
 def bundled(what: str) -> Path:
-    """`games` or `stdlib`: beside the package in a checkout, inside it in a wheel."""
+    """`games`, `stdlib` or `findings`: beside the package in a checkout, inside it in a wheel."""
     here = Path(__file__).resolve().parent
     inside = here / what
     return inside if inside.is_dir() else here.parent / what
+
+
+@lru_cache(maxsize=1)
+def library_words() -> Mapping[str, str]:
+    """Every definition of the library, and the file that it stands in."""
+    files = sorted(bundled("stdlib").glob(f"*{SUFFIX}"))
+    defined = re.compile(r"^(?:define|verb) (\w+)", re.MULTILINE)
+    return MappingProxyType({name: p.stem for p in files for name in defined.findall(p.read_text(encoding="utf-8"))})
 
 
 def games() -> dict[str, Path]:
@@ -131,7 +153,7 @@ def _find_file(game: str, known: dict[str, Path]) -> Path:
         if same.is_file():
             return same
         files = sorted(path.glob(f"*{SUFFIX}"))
-        mains = [f for f in files if _first_word(f) == "game"]
+        mains = [f for f in files if _first_words(f)[:1] == ["game"]]
         if len(mains) == 1:
             return mains[0]
         if not files:
@@ -143,14 +165,25 @@ def _find_file(game: str, known: dict[str, Path]) -> Path:
     raise UsageError(f"no game, file or folder `{game}`" + (f"; {hint}" if hint else f"; bundled games: {', '.join(known)}"))
 
 
-def _first_word(path: Path) -> str:
+def variants(folder: Path, game: str) -> list[str]:
+    """The variants and expansions of a game that lie beside it."""
+    words = {p.stem: _first_words(p) for p in sorted(folder.glob(f"*{SUFFIX}"))}
+    return [name for name, first in words.items() if first[:1] == ["variant"] and first[2:4] == ["of", game]]
+
+
+def _first_words(path: Path) -> list[str]:
     try:
         for line in read(path).text.split("\n"):
             if line.strip() and not line.startswith("#"):
+<<<<<<< HEAD
                 return line.split()[0]
     except UsageError:
+=======
+                return line.split()
+    except (OSError, UnicodeError):
+>>>>>>> main
         pass
-    return ""
+    return []
 
 
 def read(path: Path, limits: Limits = USUAL) -> SourceFile:
@@ -177,7 +210,7 @@ def _shown(path: Path) -> str:
     try:
         return str(path.resolve().relative_to(Path.cwd().resolve()))
     except ValueError:
-        for what in ("games", "stdlib"):
+        for what in ("games", "stdlib", "findings"):
             try:
                 return str(Path(what) / path.resolve().relative_to(bundled(what).resolve()))
             except ValueError:
@@ -229,7 +262,6 @@ def _load_file(path: Path, with_: Iterable[str], loaded: Loaded, source: SourceF
     layers = [*((loaded.parse(read(p, limits)), p.parent) for p in wanted), *layers]
     used: dict[str, nodes.Module] = {}
     loaded.use(main, (folder,), used)
-    modules = [*used.values(), main]
     for layer, home in layers:
         if layer.header is not None and (layer.header.word != "variant" or layer.header.base != main.name):
             hint = f'its header would be `variant {layer.name} of {main.name} "..."`'
@@ -239,9 +271,15 @@ def _load_file(path: Path, with_: Iterable[str], loaded: Loaded, source: SourceF
     loaded.modules, loaded.layers = tuple(modules), tuple(layer for layer, _ in layers)
     if any(m.header is None for m in [*modules, *loaded.layers]):
         return loaded
-    loaded.names = collect(loaded.modules, loaded.layers, problems)
+    loaded.names = collect(loaded.modules, loaded.layers, problems, library_words())
     if loaded.names is not None:
+<<<<<<< HEAD
         loaded.game, loaded.flow = check(loaded.names, problems, limits=limits)
+=======
+        loaded.game, loaded.flow = check(loaded.names, problems)
+    if any(d.code == "R112" for d in problems.found):  # what is unknown may stand in the file that is not there
+        problems.found[:] = [d for d in problems.found if d.code not in UNKNOWN]
+>>>>>>> main
     return loaded
 
 
@@ -254,7 +292,7 @@ def _base_file(header: nodes.Header, folder: Path) -> Path | None:
 def _layer_file(name: str, main: nodes.Module, folder: Path) -> Path:
     path = Path(name) if name.endswith(SUFFIX) else folder / f"{name}{SUFFIX}"
     if not path.is_file():
-        known = [p.stem for p in folder.glob(f"*{SUFFIX}") if _first_word(p) == "variant"]
+        known = variants(folder, main.name)
         hint = near(name, known) or (f"{main.name} has: {', '.join(known)}" if known else f"{main.name} has none")
         raise UsageError(f"no variant or expansion `{name}` of {main.name}; {hint}")
     return path

@@ -1,6 +1,8 @@
 """What can only be said for one player count: every declared count and every combination of options is built and
 begun; steps that none of them reaches are reported."""
 
+from attrs import frozen
+
 from rulelang.core import nodes as core
 from rulelang.core.flow import Flow
 from rulelang.core.types import Type
@@ -15,6 +17,15 @@ from rulelang.runtime.values import State
 from rulelang.source import Span
 
 
+@frozen
+class Stopped:
+    """A table at which no match can begin, and the rule that stops it."""
+
+    players: int
+    settings: dict[str, int]
+    origin: object
+
+
 def check_counts(loaded: Loaded) -> None:
     """Adds findings for every player count that the header declares."""
     game, flow = loaded.game, loaded.flow
@@ -26,10 +37,13 @@ def check_counts(loaded: Loaded) -> None:
         _begin_all(loaded, game, flow, reached, steps)
     for origin, path in steps.items():
         if origin not in reached:
-            loaded.problems.add("R341", f"`{path}` never happens", _first_line(origin.span), "no player count and no option leads here")
+            hint = "no player count and no option leads here: change the condition above it, or leave the step out"
+            loaded.problems.add("R341", f"`{path}` never happens", _first_line(origin.span), hint)
 
 
 def _begin_all(loaded: Loaded, game: core.Game, flow: Flow, reached: set[core.Origin], steps: dict[core.Origin, str]) -> None:
+    stopped: dict[tuple[str, str], list[Stopped]] = {}
+    begun = 0
     for players in game.players:
         if loaded.names is not None:
             loaded.problems.reached(loaded.names.header.span, f", with {players} players")
@@ -40,11 +54,16 @@ def _begin_all(loaded: Loaded, game: core.Game, flow: Flow, reached: set[core.Or
             continue
         for settings in every:
             try:
+                begun += 1
                 program = make_program(game, players, settings, _first, None, loop_counts=tuple(flow.loop_counts.values()))
                 _reach(program, reached, steps)
                 Machine(program, program.start[:]).begin()
             except RuleError as err:
-                _report(loaded, players, settings, err)
+                message = str(err).splitlines()[0]
+                where = str(err.origin.span) if isinstance(err.origin, core.Origin) else ""
+                stopped.setdefault((message, where), []).append(Stopped(players, settings, err.origin))
+    for (message, _), tables in stopped.items():
+        _report(loaded, message, tables, always=len(tables) == begun)
 
 
 def _first(s: State, name: str, items: tuple[int, ...], t: Type, whole: bool) -> tuple[int, ...]:
@@ -56,23 +75,28 @@ def _first_line(span: Span) -> Span:
     return Span(span.source, span.start, min(span.end, end if end >= 0 else span.end))
 
 
-def _report(loaded: Loaded, players: int, settings: dict[str, int], err: RuleError) -> None:
+def _report(loaded: Loaded, message: str, tables: list[Stopped], always: bool) -> None:
+    """One finding for one line, however many player counts and options it stops."""
     assert loaded.game is not None and loaded.names is not None
-    usual = {o.name: o.default for o in loaded.game.options.values()}
-    unusual = [f"{n} {option_word(loaded.game, loaded.game.options[n], v)}" for n, v in settings.items() if v != usual[n]]
-    shown = f"{players} players" + (f" and {', '.join(unusual)}" if unusual else "")
-    origin = err.origin
+    origin = tables[0].origin
     span = origin.span if isinstance(origin, core.Origin) and origin.span.source.path else loaded.names.header.span
-    heading = origin.heading if isinstance(origin, core.Origin) else ""
-    notes = [Note(c, "called from here") for c in origin.calls[-2:]] if isinstance(origin, core.Origin) else []
-    message = str(err).splitlines()[0]
+    if always:
+        shown, hint = "", "no match can begin: change the numbers, or ask first with `if`"
+    else:
+        usual = {o.name: o.default for o in loaded.game.options.values()}
+        unusual = {n: v for n, v in tables[0].settings.items() if v != usual[n]}
+        words = [f"{n} {option_word(loaded.game, loaded.game.options[n], v)}" for n, v in unusual.items()]
+        counts = sorted({t.players for t in tables if {n: v for n, v in t.settings.items() if v != usual[n]} == unusual})
+        number = " or ".join([", ".join(str(n) for n in counts[:-1])] * (len(counts) > 1) + [str(counts[-1])])
+        shown = f"with {number} players{' and ' if words else ''}{', '.join(words)} "
+        hint = "give this player count its numbers, or leave it out of the header"
     loaded.problems.add(
         "R340",
-        f"with {shown} the rules stop before anybody is asked: {message}",
+        f"{shown}the rules stop before anybody is asked: {message}",
         _first_line(span),
-        "give this player count its numbers, or leave it out of the header",
-        heading=heading,
-        notes=notes,
+        hint,
+        heading=origin.heading if isinstance(origin, core.Origin) else "",
+        notes=[Note(c, "called from here") for c in origin.calls[-2:]] if isinstance(origin, core.Origin) else [],
     )
 
 

@@ -29,7 +29,7 @@ def _show_surface(loaded: Loaded) -> Iterator[str]:
 def _show_core(loaded: Loaded) -> Iterator[str]:
     game, flow = loaded.game, loaded.flow
     assert game is not None and flow is not None
-    groups: tuple[dict[Any, Any], ...] = (game.kinds, game.pieces, game.tables, game.places, game.options, flow.functions)
+    groups: tuple[dict[Any, Any], ...] = (game.kinds, game.pieces, game.tables, game.maps, game.places, game.options, flow.functions)
     for thing in (thing for group in groups for thing in group.values()):
         yield from _tree(thing, 0)
     for part in (*game.flow, game.ranking, *game.invariants):
@@ -58,7 +58,7 @@ def show_labels(loaded: Loaded) -> Iterator[str]:
     rows = [(x.text, x.sort, x.heading, _at(x.node.span)) for x in loaded.names.labels]
     for definitions in loaded.names.definitions.values():
         rows += [(d.name, "define", "", _at(d.node.span)) for d in definitions if not d.is_verb]
-    rows += [(s.name, s.sort, "", _at(s.node.span)) for s in loaded.names.symbols.values() if s.sort in ("table", "option")]
+    rows += [(s.name, s.sort, "", _at(s.node.span)) for s in loaded.names.symbols.values() if s.sort in ("table", "map", "option")]
     widths = [max(len(row[i]) for row in rows) for i in (0, 1)] if rows else []
     for text, sort, heading, at in rows:
         yield f"{text:<{widths[0]}}  {sort:<{widths[1]}}  {at}" + (f"  {heading}" if heading else "")

@@ -45,6 +45,15 @@ class Span:
         return self.start - self.source.line_starts[self.line - 1] + 1
 
     @property
+    def end_line(self) -> int:
+        return self.source.line_of(self.end)
+
+    @property
+    def end_column(self) -> int:
+        """The column after the last character."""
+        return self.end - self.source.line_starts[self.end_line - 1] + 1
+
+    @property
     def text(self) -> str:
         return self.source.text[self.start : self.end]
 

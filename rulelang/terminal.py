@@ -184,8 +184,9 @@ class Session:
         """What this seat has not been told yet; after a join lines of others can stand before its own."""
         lines, told = self.match.events_for(seat), self._told.get(seat, ())
         same = next((n for n, (a, b) in enumerate(zip(lines, told, strict=False)) if a != b), min(len(lines), len(told)))
-        heading = next((line for line in reversed(lines[:same]) if line.startswith("-- ")), "-- ")
-        return [heading, *lines[same:]] if any(not line.startswith(("-- ", "== ")) for line in lines[same:]) else []
+        heading = next((line for line in reversed(lines[:same]) if line.startswith(("-- ", "== "))), "-- ")
+        last = max((n for n, line in enumerate(lines) if not line.startswith(("-- ", "== "))), default=-1)
+        return [heading, *lines[same : last + 1]] if last >= same else []
 
     def show(self, seat: int, whole: bool = False) -> list[str]:
         """The table, what happened, and the question; gives the labels of the options."""

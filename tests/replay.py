@@ -443,7 +443,7 @@ class Hansa(Adapter):
         "tonsberg": 2, "aalborg": 2, "lubeck": 2, "copenhagen": 1, "stockholm": 1, "kalmar": 1, "danzig": 1, "reval": 2, "riga": 2,
     }  # fmt: skip
     names: ClassVar[dict[str, str]] = {
-        "placement": "place", "replenish": "replenish", "acting": "act", "losses": "lose", "tolls": "tax",
+        "placement": "place", "replenish": "replenish", "acting": "act", "losses": "lose", "surplus": "tax",
     }  # fmt: skip
 
     def __init__(self, record: Record) -> None:
@@ -499,7 +499,7 @@ class Hansa(Adapter):
                 return path(name, "sell", sorted(picks[0]))
             case "losses":
                 return path(name, "lose", *picks[0])
-            case "tolls":
+            case "surplus":
                 return path(name, "discard", *picks[0])
             case "finish":
                 return path(name, "end")

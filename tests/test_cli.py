@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -50,12 +51,33 @@ def test_check_reports_all_findings_of_all_files(tmp_path: Path) -> None:
     assert done.returncode == 1
     for part in ("unknown place `pot`", "unknown place `pott`", "`a` stands twice", "one.rule:3", "two.rule:2", "hint:", "^^^"):
         assert part in done.stdout, part
-    found = json.loads(rulelang("check", str(tmp_path / "one.rule"), "--format", "json").stdout)
-    assert found["errors"] >= 2 and all({"code", "message", "span", "hint"} <= set(f) for f in found["findings"])
+
+
+WRONG = 'game x "X", players 2..2\nstep a\n    raise pot by 1\nranking by fewest number of players, ties shared\n'
 
 
 def test_check_reads_standard_input() -> None:
-    fails(rulelang("check", "-", stdin='game x "X", players 2..2\nstep a\n    raise pot by 1\n'), 1, "<stdin>:3:11")
+    fails(rulelang("check", "-", stdin=WRONG), 1, "<standard input>:3:11")
+
+
+def test_check_speaks_to_programs_with_paths_from_the_working_directory(tmp_path: Path) -> None:
+    folder = tmp_path / "my games"
+    folder.mkdir()
+    (folder / "x.rule").write_text(WRONG)
+    told = {form: rulelang("check", str(folder / "x.rule"), "--format", form, cwd=tmp_path) for form in ("json", "sarif", "github")}
+    assert all(done.returncode == 1 and not done.stderr for done in told.values())
+    finding = json.loads(told["json"].stdout)["findings"][0]
+    assert (finding["code"], finding["place"]["file"], finding["place"]["line"]) == ("R103", "my games/x.rule", 3)
+    result = json.loads(told["sarif"].stdout)["runs"][0]["results"][0]
+    assert result["locations"][0]["physicalLocation"]["artifactLocation"]["uri"] == "my%20games/x.rule"
+    assert told["github"].stdout.startswith("::error file=my games/x.rule,line=3,col=11,title=R103%3A unknown name::unknown place `pot`%0A")
+
+
+def test_check_tells_programs_that_nothing_was_found() -> None:
+    assert json.loads(rulelang("check", "visby", "--format", "json").stdout)["findings"] == []
+    assert json.loads(rulelang("check", "visby", "--format", "sarif").stdout)["runs"][0]["results"] == []
+    quiet = rulelang("check", "visby", "--format", "github")
+    assert (quiet.returncode, quiet.stdout) == (0, "")
 
 
 def test_test_runs_examples_and_says_what_layers_change() -> None:
@@ -117,6 +139,34 @@ def test_graph_draws_the_course_of_the_game(form: str) -> None:
     assert done.returncode == 0 and ("digraph" if form == "dot" else "flowchart") in done.stdout and "Merchant" in done.stdout
 
 
+def test_graph_draws_a_declared_map() -> None:
+    """Where its members lie, with y upwards; a way in the direction in which it is written."""
+    dot = rulelang("graph", "hansa", "--map", "exits").stdout
+    at = {name: (float(x), float(y)) for name, x, y in re.findall(r'"(\w+)" \[.*pos="([-\d.]+),([-\d.]+)!"\]', dot)}
+    assert len(at) == 9 and "layout=neato" in dot
+    assert at["aalborg"][0] < at["copenhagen"][0] < at["riga"][0]
+    assert at["tonsberg"][1] > at["copenhagen"][1] > at["lubeck"][1]
+    assert '"reval" -> "riga";' in dot and '"riga" -> "reval"' not in dot
+    mermaid = rulelang("graph", "hansa", "--map", "exits", "--format", "mermaid").stdout
+    assert "flowchart" in mermaid and mermaid.count("-->") == dot.count("->") == 13
+    fails(rulelang("graph", "hansa", "--map", "exit"), 2, "did you mean `exits`?")
+    fails(rulelang("graph", "hansa", "--map", "roads"), 2, "it has: exits")
+    fails(rulelang("graph", "visby", "--map", "exits"), 2, "visby declares no map")
+
+
+def test_graph_draws_a_way_there_and_back_as_one_line() -> None:
+    roads = "tests/language/maps/good/both_ways_leads_back.rule"
+    dot = rulelang("graph", roads, "--map", "roads").stdout
+    assert dot.count("->") == dot.count("dir=both") == 3 and "pos=" not in dot and "layout" not in dot
+    assert rulelang("graph", roads, "--map", "roads", "--format", "mermaid").stdout.count("<-->") == 3
+
+
+def test_the_ship_stands_on_the_map() -> None:
+    shown = rulelang("play", "hansa", "--seats", "human,random", "--seed", "3", stdin="q\nq\n", COLUMNS="100").stdout
+    box = shown[shown.index("┏") : shown.index("┛")]
+    assert "copenhagen" in box and "● port" in box
+
+
 @pytest.mark.parametrize("stage", ["surface", "names", "core", "graph", "labels"])
 def test_show_prints_every_stage(stage: str) -> None:
     done = rulelang("show", stage, "hansa")
@@ -139,13 +189,25 @@ def test_new_makes_a_game_and_a_variant_that_work_at_once(tmp_path: Path) -> Non
     assert rulelang("check", "fog.rule", cwd=tmp_path).returncode == 0
 
 
-def test_every_code_is_explained() -> None:
+def test_explain_shows_one_code_or_lists_all() -> None:
     from rulelang.codes import CODES
 
-    done = rulelang("explain", "R231")
-    assert done.returncode == 0 and "remainder" in done.stdout
-    fails(rulelang("explain", "R999"), 2, "R999")
-    assert all(code.title and code.text for code in CODES.values())
+    parts = (
+        "R231: a division",
+        "Wrong:",
+        "    share_equally ship into talers among players\n",
+        "hint: add",
+        "Mended:",
+        ", remainder stays\n",
+    )
+    for asked in ("R231", "r231", "231"):
+        done = rulelang("explain", asked)
+        assert done.returncode == 0
+        assert not [part for part in parts if part not in done.stdout]
+    listed = rulelang("explain").stdout.splitlines()
+    assert listed == [f"{code}  {what.title}" for code, what in CODES.items()]
+    fails(rulelang("explain", "R251"), 2, "the nearest is `R250`")
+    fails(rulelang("explain", "wages"), 2, "lists all")
 
 
 # ---------------------------------------------------------------- bad input

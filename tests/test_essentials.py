@@ -218,6 +218,7 @@ zone pit: Card, hidden
 each player
     zone hand: Card, private, number public
     zone sack: Card, hidden
+    zone trunk: Card, hidden, number public
     counter secret: 0.., private
     status mood: yes or no, private, starts at no
     counter points: 0.., public
@@ -241,6 +242,8 @@ repeat turns
                 move c to sack
             drop
                 move hand to sack
+            pack
+                move hand to trunk
             sink
                 move sack to pit
             spend
@@ -321,9 +324,17 @@ def test_who_puts_a_card_into_a_pile_knows_where(cards: Match) -> None:
 
 
 def test_all_of_a_known_hand_is_known_where_it_goes(cards: Match) -> None:
+    act(cards, "draw", "mix", "draw", "pack")
+    assert seen(cards, 1, "hand", 0) == {"count": 0} and seen(cards, 1, "trunk", 0) == {"count": 2, "known": [1]}
+    assert seen(cards, 0, "trunk", 0) == {"count": 2, "known": [1, 6]}
+
+
+def test_what_goes_where_nobody_counts_is_known_to_its_owner_only(cards: Match) -> None:
     act(cards, "draw", "mix", "draw", "drop")
-    assert seen(cards, 1, "hand", 0) == {"count": 0} and seen(cards, 1, "sack", 0) == {"known": [1]}
+    assert seen(cards, 1, "hand", 0) == {"count": 0} and seen(cards, 1, "sack", 0) == "nothing"
     assert seen(cards, 0, "sack", 0) == {"known": [1, 6]}
+    act(cards, "sink")
+    assert seen(cards, 0, "sack", 0) == "nothing" == seen(cards, 0, "pit")
 
 
 def test_of_alike_pieces_so_many_are_left_at_least(cards: Match) -> None:
@@ -340,7 +351,7 @@ def test_the_log_of_a_seat_has_what_it_saw(cards: Match) -> None:
     assert "seat 0: think 2" in mine and "seat 0 secret: 0 + 2 = 2" in mine and "seat 0 mood is now yes" in mine
     assert not any("think" in x or "secret" in x or "mood" in x or x.startswith("seat 0: ") for x in others)
     assert "6: deck -> seat 0 hand" in mine[before[0] :] and "1 of Card: deck -> seat 0 hand" in others[before[1] :]
-    assert "6: seat 0 hand -> seat 0 sack" in mine and "1 of Card: seat 0 hand -> seat 0 sack" in others
+    assert "6: seat 0 hand -> seat 0 sack" in mine and "1 of Card: seat 0 hand -> out of sight" in others
     act(cards, "sink")
     assert any("-> pit" in x for x in cards.story)
     assert not any("pit" in x for seat in (0, 1) for x in cards.events_for(seat)), "from hidden to hidden, uncounted"
@@ -371,7 +382,6 @@ pieces Token: 2
 
 zone rest: Card, public, starts with all Card
 zone tokens: Token, public, starts with all Token
-counter dark: 0.., hidden, starts at 1
 
 each player
     zone counted: Card, private, number public
@@ -408,10 +418,8 @@ ranking by most points, ties shared
     [
         ("go any n in 1..open", "counted", False),
         ("go any n in 1..secret", "counted", True),
-        ("go any n in 1..dark", "counted", True),
         ("go, only if open is 1", "counted", False),
         ("go, only if secret is 1", "counted", True),
-        ("go, only if dark is 1", "counted", True),
         ("go any c in counted", "counted", False),
         ("go any c in uncounted", "uncounted", True),
         ("go any c in counted where v <= 2", "counted", True),

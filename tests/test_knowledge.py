@@ -1,57 +1,8 @@
-"""Two worlds that a seat cannot tell apart give it the same bytes."""
+"""What a seat sees of hands and displays."""
 
-import json
 from random import Random
-from typing import Any
-
-import pytest
 
 import rulelang
-
-GAMES = [("tallinn", ()), ("tallinn", ("envoy", "chronicles")), ("hansa", ()), ("carthago", ())]
-
-
-def world(game: rulelang.Game, players: int, shuffle: Random, swap: Random | None) -> rulelang.Match:
-    """A match whose shuffles come from `shuffle`; with `swap` two cards deep in the first pile change places."""
-    done = []
-
-    def chance(what: str, things: list[Any]) -> Any:
-        if not things or not isinstance(things, list):
-            return things
-        order = list(things)
-        shuffle.shuffle(order)
-        if what in PICKS:
-            return order[0]
-        if swap is not None and what in DECKS and len(order) > 6 and not done:
-            # what nobody has looked at: the two lowest cards
-            order[-1], order[-2] = order[-2], order[-1]
-            done.append(what)
-        return order
-
-    return game.start(players=players, seed=3, chance=chance)
-
-
-PICKS = {"gone", "tile", "opener"}
-DECKS = {"deck", "bag", "ships"}
-
-
-@pytest.mark.parametrize(("name", "layers"), GAMES)
-def test_what_lies_deep_in_a_deck_is_seen_by_nobody(name: str, layers: tuple[str, ...]) -> None:
-    game = rulelang.load(name, layers)
-    for n in range(8):
-        one, two = (world(game, 2, Random(n), swap) for swap in (None, Random(1)))
-        assert one.state != two.state, "the worlds must differ"
-        play = Random(n)
-        for _ in range(3):
-            if one.is_over or two.is_over or len(one.decisions) != len(two.decisions):
-                break
-            for seat in range(2):
-                assert json.dumps(one.observe(seat)) == json.dumps(two.observe(seat))
-                assert one.events_for(seat) == two.events_for(seat)
-            decision = one.decisions[0]
-            k = play.randrange(len(decision.options))
-            one.choose(decision.player, k)
-            two.choose(decision.player, k)
 
 
 def test_a_private_hand_is_seen_by_its_owner_only() -> None:

@@ -6,17 +6,29 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent / "rulelang"
+<<<<<<< HEAD
 ORDER = ["limits", "source", "diagnostics", "errors", "files", "surface", "names", "core", "graph", "runtime"]
+=======
+ORDER = ["source", "diagnostics", "errors", "surface", "names", "core", "graph", "runtime", "prove"]
+>>>>>>> main
 ABOVE = [
     "pipeline",
     "claims",
-    "always",
     "proofs",
     "api",
     "matchfile",
+    "coverage",
+    "playouts",
+    "shrink",
+    "series",
+    "report",
+    "page",
     "codes",
+    "explain",
+    "reports",
     "show",
     "telling",
+    "atlas",
     "board",
     "terminal",
     "serial",

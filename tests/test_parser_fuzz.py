@@ -23,8 +23,8 @@ FUNCTION_WORDS = (
     "each who where has any exactly up to at least if otherwise repeat step from into among by with at most in turn "
     "together secretly choose may during end give needs let random is not in empty and or of your their yes no none "
     "players player opponents you it number first last some every total over largest smallest after starting top "
-    "define verb kind pieces table counter status zone pile slot ranking example given run expect chance replace "
-    "before offer extend always true excess beyond below lost own public private hidden original only usually "
+    "define verb kind pieces table map counter status zone pile slot ranking example given run expect chance replace "
+    "before offer extend rows both ways drawn always true excess beyond below lost own public private hidden original only usually "
     'default gives per set ( ) [ ] , : = + - * / .. < >= { } # " 0 7 99999999999999999999 x City'
 )
 WORDS = [*FUNCTION_WORDS.split(), "\t", "\n", "\n\n", "\n    ", "\n        ", "é", "ß", "你", "\u202e", "\x00", "\x1b", "\ufeff", "𝔸"]

@@ -8,6 +8,7 @@ import pytest
 
 import rulelang
 from rulelang import pipeline
+from tests.golden import golden
 
 HERE = Path(__file__).parent / "playthroughs"
 LONG = 400  # lines of a story that are kept; the end is always there
@@ -47,12 +48,7 @@ def told(game: str, layers: str, players: int) -> str:
 @pytest.mark.parametrize(("game", "layers", "players"), cases())
 def test_playthrough(game: str, layers: str, players: int, request: pytest.FixtureRequest) -> None:
     path = HERE / game / f"{players}{'-' + layers.replace(',', '-') if layers else ''}.txt"
-    found = told(game, layers, players)
-    if request.config.getoption("--accept"):
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(found, encoding="utf-8")
-    assert path.is_file(), f"{game} has no playthrough for {players} players: run pytest --accept"
-    assert found == path.read_text(encoding="utf-8")
+    golden(path, told(game, layers, players), request)
 
 
 def test_no_playthrough_is_left_over() -> None:

@@ -1,7 +1,8 @@
 """What is true of every match of every game: properties over many random matches."""
 
 import json
-from functools import lru_cache
+from collections import Counter
+from collections.abc import Iterator
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -13,6 +14,9 @@ from hypothesis import strategies as st
 import rulelang
 from rulelang.api import Match
 from rulelang.errors import IllegalChoice, RuleError
+from rulelang.runtime.events import Chosen, Counted
+from tests.test_combinations import CASES
+from tests.worlds import load
 
 GAMES: list[tuple[str, tuple[str, ...]]] = [
     ("visby", ()),
@@ -24,11 +28,6 @@ GAMES: list[tuple[str, tuple[str, ...]]] = [
     ("carthago", ()),
 ]
 QUICK = settings(max_examples=15, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
-
-
-@lru_cache
-def load(name: str, layers: tuple[str, ...]) -> rulelang.Game:
-    return rulelang.load(name, layers)
 
 
 @st.composite
@@ -93,6 +92,36 @@ def test_pieces_are_conserved(match: Match) -> None:
     found = pieces(match)
     for universe in layout.universes.values():
         assert found[id(universe)] == {c: cls.count for c, cls in enumerate(universe.classes) if cls.count}
+
+
+@pytest.mark.parametrize(("name", "layers"), CASES, ids=lambda x: x if isinstance(x, str) else "+".join(x) or "alone")
+def test_every_combination_keeps_its_pieces(name: str, layers: tuple[str, ...]) -> None:
+    game = load(name, layers)
+    for match in positions(game, game.players[len(layers) % len(game.players)], every=12):
+        found = pieces(match)
+        for universe in match.program.layout.universes.values():
+            assert found[id(universe)] == {c: cls.count for c, cls in enumerate(universe.classes) if cls.count}
+
+
+def positions(game: rulelang.Game, players: int, every: int = 1, seed: int = 1) -> Iterator[Match]:
+    """A random match, at its start, after every so many choices, and at its end."""
+    match, rng = game.start(players=players, seed=seed), Random(seed)
+    yield match
+    while not match.is_over:
+        decision = rng.choice(match.decisions)
+        match.choose(decision.player, rng.randrange(len(decision.options)))
+        if match.is_over or len(match.choices) % every == 0:
+            yield match
+
+
+def owned(match: Match) -> Counter[tuple[str, int]]:
+    """How many pieces of each kind and owner lie on the table; -1 is nobody."""
+    found: Counter[tuple[str, int]] = Counter()
+    lying = pieces(match)
+    for universe in {id(u): u for u in match.program.layout.universes.values()}.values():
+        for c, n in lying[id(universe)].items():
+            found[universe.classes[c].kind, universe.classes[c].owner] += n
+    return found
 
 
 @pytest.mark.parametrize(("name", "layers"), GAMES)
@@ -286,3 +315,60 @@ def test_equal_tables_are_equal_states(tmp_path: Path) -> None:
             states.append(match.state)
         ways.append(states)
     assert ways[0] == ways[1]
+
+
+# ---------------------------------------------------------------- what the rulebooks say of every match
+
+SCORING = ("rounds.contests.contest", "final_contests.contest", "tower_contest.contest", "set_up.exchange_cards", "chronicle_scoring")
+TRANSFER = "final_contests"
+
+
+@pytest.mark.parametrize("layers", [layers for name, layers in CASES if name == "tallinn"], ids=lambda x: "+".join(x) or "alone")
+def test_points_in_tallinn_change_in_contests_transfers_exchanges_and_chronicles_only(layers: tuple[str, ...]) -> None:
+    game = load("tallinn", layers)
+    rules: set[str] = set()
+    for players, seed in ((2, 1), (3, 2), (4, 3)):
+        match = game.start(players=players, seed=seed).play_out(Random(seed))
+        changes = [
+            (e.origin.label, e.new - e.old) for e in match.events if isinstance(e, Counted) and e.place.name == "points" and e.origin
+        ]
+        for label, change in changes:
+            rule = next((r for r in (*SCORING, TRANSFER) if label == r or f".{r}" in f".{label}"), None)
+            assert rule is not None, label
+            assert change < 0 if rule == "set_up.exchange_cards" else rule == TRANSFER or change > 0, label
+            rules.add(rule)
+        assert sum(change for label, change in changes if label == TRANSFER) == 0
+        assert sum(match.scores) == 4 * players + sum(change for _, change in changes)
+    assert ("set_up.exchange_cards" in rules) == ("envoy" in layers) and rules >= {SCORING[0], SCORING[1], SCORING[2], TRANSFER}
+
+
+@pytest.mark.parametrize("players", [2, 3, 4])
+def test_hansa_keeps_its_markers_booths_and_visits(players: int) -> None:
+    out = {2: 2, 3: 1, 4: 0}[players]
+    for match in positions(load("hansa"), players, every=5):
+        lying = owned(match)
+        assert lying["Good", -1] == 78 and all(lying["Booth", seat] == 15 for seat in range(players))
+        boxed = Counter(colour for colour, _ in match.get("box"))
+        assert list(boxed.values()).count(13) >= out and (match.choices or boxed.total() == 13 * out)
+        assert all(match.get("talers", player=seat) >= 0 for seat in range(players))
+    assert all(e.new >= 0 for e in match.events if isinstance(e, Counted) and e.place.name == "talers")
+    acted, actions = 0, 0
+    for e in match.events:
+        if isinstance(e, Chosen) and e.decision == "acting":
+            acted = 0 if e.option in ("sail", "finish") else acted + 1
+            actions += acted
+            assert acted <= 1, "one action in each visit"
+    assert actions > 10
+
+
+@pytest.mark.parametrize("players", [2, 3, 4])
+def test_carthago_keeps_its_cards_ships_and_discs(players: int) -> None:
+    met = set()
+    for match in positions(load("carthago"), players, every=3):
+        lying = owned(match)
+        assert lying["Trade", -1] == 75 and lying["Ship", -1] == 30
+        assert all(lying["Disc", seat] == 11 and lying["Base", seat] == 7 for seat in range(players))
+        stones = tuple(match.get("stone_at", key=stone) for stone in ("gold", "other_gold"))
+        assert stones[0] != stones[1] and None not in stones
+        met.add(stones)
+    assert len(met) > 1, "the stones never moved"

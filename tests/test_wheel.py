@@ -21,9 +21,12 @@ def test_an_installed_wheel_plays_from_an_empty_folder(tmp_path: Path) -> None:
     subprocess.run(pip, check=True, capture_output=True, text=True, timeout=300)
     empty = tmp_path / "empty"
     empty.mkdir()
-    code = "import sys; sys.argv[1:] = ['play', 'visby', '--seats', 'random,random', '--seed', '1']; from rulelang.cli import main; main()"
-    done = subprocess.run(
-        [sys.executable, "-c", f"import sys; sys.path.insert(0, {str(target)!r}); {code}"],
-        cwd=empty, capture_output=True, text=True, timeout=120,
-    )  # fmt: skip
-    assert done.returncode == 0 and "Result" in done.stdout, done.stderr
+
+    def run(*args: str) -> str:
+        code = f"import sys; sys.path.insert(0, {str(target)!r}); sys.argv[1:] = {args!r}; from rulelang.cli import main; main()"
+        done = subprocess.run([sys.executable, "-c", code], cwd=empty, capture_output=True, text=True, timeout=120)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    assert "Result" in run("play", "visby", "--seats", "random,random", "--seed", "1")
+    assert "has their talers" in run("explain", "R301")

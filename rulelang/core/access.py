@@ -1,5 +1,6 @@
 """Names in a scope: whose they are, which place, field, table, member or definition they mean; else what is wrong."""
 
+import re
 from typing import Any
 
 from attrs import define, field
@@ -25,8 +26,12 @@ from rulelang.core.types import (
     plain,
 )  # fmt: skip
 from rulelang.core.world import World
+<<<<<<< HEAD
 from rulelang.diagnostics import Note, Problems, near
 from rulelang.limits import USUAL, Limits
+=======
+from rulelang.diagnostics import Note, Problems, near, several
+>>>>>>> main
 from rulelang.names.collect import name_span
 from rulelang.names.table import Definition, Names
 from rulelang.source import Span
@@ -47,7 +52,7 @@ class Access:
     options: dict[str, core.Option] = field(factory=dict)
     functions: dict[int, core.Function] = field(factory=dict)
     loop_counts: dict[str, core.Variable] = field(factory=dict)
-    given: dict[str, list[tuple[int | None, tuple[int, ...], int]]] = field(factory=dict)
+    given: dict[int, list[tuple[int | None, tuple[int, ...], int]]] = field(factory=dict)
     expanding: list[Definition] = field(factory=list)
     limits: Limits = USUAL
     parts: int = 0  # values and lines so far, every call counted with all that it unfolds to
@@ -83,14 +88,13 @@ class Access:
             return found
         return core.Sure(found, type=found.type.item, span=found.span, source=found.source)
 
-    def want(self, found: core.Expr, wanted: Type, span: Span, what: str, scope: Scope) -> core.Expr:
+    def want(self, found: core.Expr, wanted: Type, span: Span, what: str, scope: Scope, hint: str = "") -> core.Expr:
         if not fits(found.type, wanted):
-            self.wrong("R210", f"{what} is {wanted}, this is {found.type}", span, self._type_hint(found, wanted), scope)
+            self.wrong("R210", f"{what} is {wanted}, this is {found.type}", span, hint or self._type_hint(found, wanted), scope)
             return core.Const(0, type=ERROR, span=span)
         return self.sure(found) if isinstance(found.type, MaybeT) and not isinstance(wanted, MaybeT | ErrorT) else found
 
-    @staticmethod
-    def _type_hint(found: core.Expr, wanted: Type) -> str:
+    def _type_hint(self, found: core.Expr, wanted: Type) -> str:
         if isinstance(found.type, SetT) and isinstance(wanted, NumberT):
             return "for how many there are, say `number of ...`"
         if isinstance(found.type, SetT) and isinstance(wanted, BoolT):
@@ -99,6 +103,11 @@ class Access:
             return "for one of them, say `first ...`"
         if isinstance(wanted, BoolT):
             return "a condition compares something: `... >= 1`, `... is yes`"
+        printed = [name for name, t in self.fields_of(found.type) if fits(t, wanted)]
+        if printed:
+            text = found.span.text
+            whole = text if re.fullmatch(r"\w+(\(\w+\))?( of \w+)*", text) else f"({text})"
+            return "say which of its values is meant: " + " or ".join(f"`{name} of {whole}`" for name in printed[:3])
         return f"something that is {wanted} is needed here"
 
     def boolean(self, e: nodes.Expr, scope: Scope) -> core.Expr:
@@ -220,12 +229,12 @@ class Access:
             if symbol.sort == "place" and name in self.places:
                 ref = self._ref(self.places[name], keys, owner, scope, span)
                 return core.Const(0, type=ERROR, span=span) if ref is None else self.read(ref, span)
-            if symbol.sort == "table" and owner is None:
+            if symbol.sort in ("table", "map") and owner is None:
                 return self._table(name, keys, scope, span)
             if symbol.sort == "option" and name in self.options and not keys and owner is None:
                 option = self.options[name]
                 return core.OptionValue(option, type=option.type, span=span)
-            if symbol.sort in ("place", "table", "option"):
+            if symbol.sort in ("place", "table", "map", "option"):
                 return core.Const(0, type=ERROR, span=span)
         if name in self.names.definitions and any(self.sees_definition(d, scope) for d in self.names.definitions[name]):
             return self.call_value(name, "lookup" if keys else "plain", keys, (), owner, scope, span, want)
@@ -312,6 +321,7 @@ class Access:
         symbol = self.names.symbols.get(name)
         if symbol is not None and not self._sees(name, scope):
             elsewhere.append(symbol.module.name)
+        elsewhere += [self.names.library[name]] if name in self.names.library else []
         if elsewhere:
             return self.wrong(
                 "R105",
@@ -329,6 +339,11 @@ class Access:
         for candidate in scope.candidates:
             known.update(self.field_names(candidate.type))
         return self.wrong("R103", f"unknown name `{name}`", span, near(name, known) or "declare it, or correct the spelling", scope)
+
+    def unknown_pieces(self, kind: str, span: Span, scope: Scope) -> core.Const:
+        if kind in self.names.unread:
+            return core.Const(0, type=ERROR, span=span)
+        return self.wrong("R103", f"unknown pieces `{kind}`", span, near(kind, self.world.pieces) or "declare them with `pieces`", scope)
 
     def _bound(self, name: str, binding: Any, keys: tuple[nodes.Expr, ...], owner: core.Expr | None, scope: Scope, span: Span) -> core.Expr:
         match binding:
@@ -400,7 +415,7 @@ class Access:
                 return self.place_ref(binding.expr, binding.scope, what)
             case Bound() if isinstance(binding.expr.type, ErrorT):
                 return None
-        if name in self.names.unread and name not in self.names.symbols:
+        if self.names.is_unread(e.span.text) and name not in self.names.symbols:
             return None
         symbol = self.names.symbols.get(name)
         if binding is None and symbol is not None and symbol.sort == "place" and self._sees(name, scope):
@@ -414,7 +429,8 @@ class Access:
                 "R103", f"unknown place `{name}`", e.span, near(name, known) or "declare it: counter, status, zone, pile or slot", scope
             )
         else:
-            self.wrong("R215", f"`{e.span.text}` is not {what}", e.span, "name the place itself", scope)
+            hint = f"leave out `{e.verb}`" if isinstance(e, nodes.VerbTest) and e.verb in ("the", "a", "an") else "name the place itself"
+            self.wrong("R215", f"`{e.span.text}` is not {what}", e.span, hint, scope)
         return None
 
     def _ref(
@@ -422,7 +438,13 @@ class Access:
     ) -> core.PlaceRef | None:
         if len(keys) != len(place.keys):
             wanted = f"{place.name}({', '.join(str(k).removeprefix('a ') for k in place.keys)})" if place.keys else place.name
-            self.wrong("R216", f"`{place.name}` has {len(place.keys)} keys, here are {len(keys)}", span, f"it is written `{wanted}`", scope)
+            self.wrong(
+                "R216",
+                f"`{place.name}` has {several(len(place.keys), 'key')}, here are {len(keys)}",
+                span,
+                f"it is written `{wanted}`",
+                scope,
+            )
             return None
         made = tuple(
             self.want(self.value(k, scope, t), t, k.span, f"the key of `{place.name}`", scope)
@@ -459,7 +481,11 @@ class Access:
             return candidate
         if scope.you is None:
             self.wrong(
-                "R302", f"`{name}` belongs to a player: whose?", span, f"say `{name} of ...`, or put it into a player's block", scope
+                "R302",
+                f"`{name}` belongs to a player: whose?",
+                span,
+                f"say `{name} of ...`, or put the line below `together each player`",
+                scope,
             )
             return None
         if scope.nested:
@@ -470,13 +496,15 @@ class Access:
 
     # ------------------------------------------------------------ fields and tables
 
-    def field_names(self, t: Type) -> list[str]:
+    def fields_of(self, t: Type) -> list[tuple[str, Type]]:
         t = plain(t)
-        if isinstance(t, KindT) and t.kind in self.world.kinds:
-            return list(self.world.kinds[t.kind].fields)
+        found = [self.world.kinds[t.kind].fields] if isinstance(t, KindT) and t.kind in self.world.kinds else []
         if isinstance(t, PieceT):
-            return [f for k in t.kinds if k in self.world.pieces for f in self.world.pieces[k].fields]
-        return []
+            found = [self.world.pieces[k].fields for k in sorted(t.kinds) if k in self.world.pieces]
+        return [(name, f.type) for fields in found for name, f in fields.items()]
+
+    def field_names(self, t: Type) -> list[str]:
+        return [name for name, _ in self.fields_of(t)]
 
     def field_type(self, t: Type, name: str) -> core.Field | None:
         t = plain(t)
@@ -501,10 +529,10 @@ class Access:
         if found is None:
             known = self.field_names(item.type)
             hint = near(name, known) or (f"it has: {', '.join(known)}" if known else "only players, pieces and kinds have fields")
-            return self.wrong("R106", f"{item.type} has no `{name}`", span, hint, scope)
+            return self.wrong("R106", f"{plain(item.type)} has no `{name}`", span, hint, scope)
         if len(keys) != len(found.keys):
             return self.wrong(
-                "R216", f"`{name}` has {len(found.keys)} keys, here are {len(keys)}", span, "give one value for each key", scope
+                "R216", f"`{name}` has {several(len(found.keys), 'key')}, here are {len(keys)}", span, "give one value for each key", scope
             )
         made = tuple(
             self.want(self.value(k, scope, t), t, k.span, f"the key of `{name}`", scope) for k, t in zip(keys, found.keys, strict=True)
@@ -517,7 +545,7 @@ class Access:
             return core.Const(0, type=ERROR, span=span)
         if len(keys) != len(table.keys):
             return self.wrong(
-                "R216", f"`{name}` has {len(table.keys)} keys, here are {len(keys)}", span, "give one value for each key", scope
+                "R216", f"`{name}` has {several(len(table.keys), 'key')}, here are {len(keys)}", span, "give one value for each key", scope
             )
         made = tuple(
             self.want(self.value(k, scope, t), t, k.span, f"the key of `{name}`", scope) for k, t in zip(keys, table.keys, strict=True)

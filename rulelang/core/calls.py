@@ -24,6 +24,18 @@ from rulelang.names.table import Definition
 from rulelang.source import Span
 from rulelang.surface import nodes
 
+<<<<<<< HEAD
+=======
+MAX_EXPANSIONS = 20_000
+OTHER_WORDS = {  # what people say for the verbs that no definition explains
+    "raise COUNTER by NUMBER": ("add", "increase", "increment", "gain", "earn", "get", "receive", "collect"),
+    "lower COUNTER by NUMBER": ("subtract", "decrease", "decrement", "reduce", "spend", "lose"),
+    "move PIECES from PLACE to PLACE": ("put", "place", "lay", "take", "discard", "pass", "return", "remove"),
+    "set STATUS to VALUE": ("change", "assign", "make"),
+    "shuffle PILE": ("mix",),
+}
+
+>>>>>>> main
 
 @define(eq=False)
 class Calls(Access):
@@ -32,11 +44,14 @@ class Calls(Access):
     def measure(self, measure: Measure, item: core.Expr, span: Span) -> core.Expr:
         """`score of x`: the caller's expression about x."""
         if isinstance(item, core.Var | core.Const):
-            return self.value(measure.expr, measure.scope.about(item, item.type))
+            return self._measured(measure, item)
         var = core.Variable("it", item.type, item.source)
-        made = core.Var(var, type=item.type, span=span, source=item.source)
-        body = self.value(measure.expr, measure.scope.about(made, item.type))
+        body = self._measured(measure, core.Var(var, type=item.type, span=span, source=item.source))
         return core.LetIn(var, item, body, type=body.type, span=span)
+
+    def _measured(self, measure: Measure, item: core.Expr) -> core.Expr:
+        value = self.value(measure.expr, measure.scope.about(item, item.type))
+        return self.want(value, measure.type, measure.expr.span, measure.title, measure.scope)
 
     def _noun_phrase(self, e: nodes.NounPhrase, scope: Scope, want: Type | None) -> core.Expr:
         match e.head:
@@ -48,9 +63,8 @@ class Calls(Access):
                 return self.call_value(e.head.verb, "object", (e.head.item,), e.args, None, scope, e.span, want)
             case nodes.Those() | nodes.Fold() | nodes.FoldOver():
                 return self.wrong("R220", "a preposition after a clause", e.args[0].span, "put the clause in brackets", scope)
-        return self.wrong(
-            "R220", f"`{e.head.span.text}` takes no `{e.args[0].word}`", e.args[0].span, "only a definition with that word does", scope
-        )
+        hint = f"leave `{e.args[0].span.text}` out, or put what it belongs to in brackets"
+        return self.wrong("R220", f"`{e.head.span.text}` takes no `{e.args[0].word}`", e.args[0].span, hint, scope)
 
     def find(
         self, name: str, form: str, params: tuple[nodes.Expr, ...], args: tuple[nodes.Arg, ...], scope: Scope, span: Span, verb: bool
@@ -59,14 +73,12 @@ class Calls(Access):
         every = [d for d in self.names.definitions.get(name, []) if d.is_verb == verb]
         seen = [d for d in every if self.sees_definition(d, scope)]
         if not seen:
-            if every:
-                self.wrong(
-                    "R105",
-                    f"`{name}` stands in `{every[0].module.name}`, which this file does not use",
-                    span,
-                    f"add the line `use {every[0].module.name}`",
-                    scope,
-                )
+            home = every[0].module.name if every else self.names.library.get(name)
+            if self.names.is_unread(name):
+                return None
+            if home is not None:
+                message = f"`{name}` stands in `{home}`, which this file does not use"
+                self.wrong("R105", message, span, f"add the line `use {home}`", scope)
                 return None
             known = [d for d, made in self.names.definitions.items() if made[0].is_verb == verb]
             if verb and self.names.definitions.get(name):
@@ -82,13 +94,11 @@ class Calls(Access):
                 self.wrong("R221", f"`{name}` is a verb, not a value", span, "a verb stands at the start of a line of its own", scope)
                 return None
             word = "verb" if verb else "name"
-            self.wrong(
-                "R103",
-                f"unknown {word} `{name}`",
-                span,
-                near(name, [*known, *(KERNEL_VERBS if verb else ())]) or f"define it: `{'verb' if verb else 'define'} {name} ...`",
-                scope,
-            )
+            meant = [f"perhaps `{form}`?" for form, words in OTHER_WORDS.items() if verb and name in words]
+            hint = meant[0] if meant else near(name, [*known, *(KERNEL_VERBS if verb else ())])
+            hint = hint or f"define it: `{'verb' if verb else 'define'} {name} ...`"
+            here = Span(span.source, span.start, span.start + len(name)) if span.text.startswith(name) else span
+            self.wrong("R103", f"unknown {word} `{name}`", here, hint, scope)
             return None
         fitting = [d for d in seen if self._fits_call(d, form, params, args)]
         for d in every:
@@ -142,7 +152,7 @@ class Calls(Access):
         said = {a.word: a for a in args}
         for p in s.args:
             if p.word not in said and p.default is None:
-                words = [x for x in p.param.type.parts if isinstance(x, str) and x in self.names.members]
+                words = [x for x in p.param.type.parts if isinstance(x, str) and (x in self.names.members or x == "none")]
                 kind = self.names.symbols.get(str(p.param.type.parts[0]))
                 if kind is not None and isinstance(kind.node, nodes.Kind):
                     words = [r.name for r in kind.node.rows if r.name]
@@ -155,7 +165,8 @@ class Calls(Access):
                 hint = near(a.word, [p.word for p in s.args]) or "leave it out"
                 self.wrong("R234", f"`{name}` has no `{a.word}`", a.span, hint, scope, notes)
                 return
-        self.wrong("R235", f"`{name}` is not written like this", span, "compare it with its definition", scope, notes)
+        shown = "".join([name, " ..." * len(s.params), *(f"{', ' if a.is_label else ' '}{a.word} ..." for a in s.args)])
+        self.wrong("R235", f"`{name}` is not written like this", span, f"write `{shown}`", scope, notes)
 
     def call_value(
         self,
@@ -230,8 +241,6 @@ class Calls(Access):
         if not self.depth:
             self.problems.reached(d.node.span)
         s = d.node.signature
-        if d.original is not None and not s.params and not s.args:
-            s = d.original.node.signature
         own = core.Variable("you", PLAYER) if d.per_player else None
         variables = [core.Variable(p.name, self.world.type_of(p.type)) for p in [*s.params, *(a.param for a in s.args)]]
         params = ((own,) if own else ()) + tuple(variables)
@@ -283,7 +292,7 @@ class Calls(Access):
     def _overridden(self, d: Definition, params: tuple[core.Variable, ...], body: core.Expr) -> core.Expr:
         """An example may fix a definition: `given purse: 42, 0`."""
         cases = []
-        for owner, keys, value in self.given.get(d.name, []):
+        for owner, keys, value in self.given.get(id(d), []):
             fixed = ((owner,) if d.per_player and owner is not None else ()) + keys
             tests = tuple(
                 core.Compare("==", core.Var(p, type=p.type), core.Const(k, type=p.type), type=BOOL)
@@ -342,7 +351,10 @@ class Calls(Access):
                 family = self._family(e, scope, str(part.what))
                 nothing = Bound(core.Const(0, type=ERROR, span=e.span))
                 return inner.bind(param.name, nothing if family is None else family)
-            return inner.bind(param.name, Measure(e, scope))
+            each = nodes.TypeExpr((part.what,), span=part.span)
+            known = all(w in variables for w in self._free(each))
+            of_each = self.world.type_of(each, variables) if known else ERROR
+            return inner.bind(param.name, Measure(e, scope, of_each, f"`{param.name}` of `{d.name}`"))
         if part in PLACE_WORDS:
             if part == "zone" and not self._names_place(e, scope):
                 view = self.group(e, scope)
@@ -370,7 +382,7 @@ class Calls(Access):
                 )
                 return inner.bind(param.name, Bound(core.Const(0, type=ERROR, span=e.span)))
             return inner.bind(param.name, PlaceArg(self._fixed(ref, lets)))
-        free = [w for w in _type_words(param.type) if w[:1].isupper() and w not in self.names.symbols]
+        free = self._free(param.type)
         wanted: Type | None
         if free:
             wanted = variables.get(free[0])
@@ -392,12 +404,18 @@ class Calls(Access):
         lets.append((var, value))
         return inner.bind(param.name, Bound(core.Var(var, type=value.type, span=e.span, source=value.source)))
 
+    def _free(self, t: nodes.TypeExpr) -> list[str]:
+        """Type variables: capitals that are no kind."""
+        words = [p.item if isinstance(p, nodes.SetOf) else p for p in t.parts if isinstance(p, nodes.SetOf | str)]
+        return [w for w in words if w[:1].isupper() and w not in self.names.symbols]
+
     def _allowed_word(self, d: Definition, param: nodes.Param, value: core.Expr, e: nodes.Expr, scope: Scope) -> None:
         words = [w for w in param.type.parts if isinstance(w, str) and w in self.names.members]
         if words and isinstance(value, core.Const) and isinstance(value.type, KindT):
             word = self.world.kinds[value.type.kind].members[value.value]
             if word not in words:
-                self.wrong("R236", f"`{param.name}` of `{d.name}` cannot be `{word}` here", e.span, "one of: " + ", ".join(words), scope)
+                label = next((a.word for a in d.node.signature.args if a.param is param), param.name)
+                self.wrong("R236", f"`{label}` of `{d.name}` cannot be `{word}`", e.span, "one of: " + ", ".join(words), scope)
 
     def _names_place(self, e: nodes.Expr, scope: Scope) -> bool:
         target = e.target if isinstance(e, nodes.Property | nodes.Yours) else e
@@ -472,11 +490,11 @@ class Calls(Access):
                     var = core.Variable(statement.name, value.type, value.source)
                     inner = scope.bind(statement.name, Bound(core.Var(var, type=value.type, span=statement.span, source=value.source)))
                     rest = self.gives(body[index + 1 :], inner, d)
-                    return core.LetIn(var, value, rest, type=rest.type, span=statement.span, source=rest.source)
+                    return core.LetIn(var, value, rest, type=rest.type, span=statement.span, source=rest.source, lines=(statement.span,))
                 case nodes.Needs():
                     test = self.boolean(statement.test, scope)
                     rest = self.gives(body[index + 1 :], scope, d)
-                    return core.Demand(test, rest, type=rest.type, span=statement.span, source=rest.source)
+                    return core.Demand(test, rest, type=rest.type, span=statement.span, source=rest.source, lines=(statement.span,))
                 case nodes.Give():
                     return self._give(body[index:], scope, d)
                 case _:
@@ -499,10 +517,11 @@ class Calls(Access):
                     "R201", f"`{d.name}` gives {value.type} here and {found} before", line.span, "all `give` lines have one type", scope
                 )
             found = made
+            value = given(value, line)
             if line.when is None:
                 if index + 1 < len(body):
                     return self.wrong(
-                        "R224", "lines after this one never apply", body[index + 1].span, "the line without a condition is the last", scope
+                        "R224", "this line never applies", body[index + 1].span, "the line above has no condition: put that one last", scope
                     )
                 if cases and not line.otherwise:
                     self.wrong(
@@ -521,9 +540,11 @@ class Calls(Access):
         return self.wrong("R226", f"`{d.name}` does not say what it gives otherwise", body[-1].span, "add `give ... otherwise`", scope)
 
 
+def given(value: core.Expr, line: nodes.Statement) -> core.Expr:
+    """The value of a `give` line, which knows that it is."""
+    made: core.Expr = evolve(value, lines=(*value.lines, line.span))
+    return made
+
+
 def _placed(e: core.Expr, bound: dict[core.Variable, core.Expr]) -> core.Expr:
     return bound.get(e.var, e) if isinstance(e, core.Var) else e
-
-
-def _type_words(t: nodes.TypeExpr) -> list[str]:
-    return [p.item if isinstance(p, nodes.SetOf) else p for p in t.parts if isinstance(p, nodes.SetOf | str)]

@@ -5,7 +5,8 @@ from collections.abc import Iterator
 from rulelang.core import nodes as core
 from rulelang.core.flow import Flow
 from rulelang.core.scope import Scope
-from rulelang.core.sight import check_sight
+from rulelang.core.secrecy import check_secrecy
+from rulelang.core.tables import build_tables
 from rulelang.core.types import PLAYER, BoolT, KindT, NumberT, PlayerT, Type
 from rulelang.core.world import World
 from rulelang.diagnostics import Note, Problems, near
@@ -17,7 +18,7 @@ from rulelang.surface import nodes
 MOST_PLAYERS = 16
 
 
-Given = dict[str, list[tuple[int | None, tuple[int, ...], int]]]
+Given = dict[int, list[tuple[int | None, tuple[int, ...], int]]]
 
 
 def check(names: Names, problems: Problems, given: Given | None = None, limits: Limits = USUAL) -> tuple[core.Game, Flow]:
@@ -25,6 +26,7 @@ def check(names: Names, problems: Problems, given: Given | None = None, limits: 
     `given` are definitions that an example fixes."""
     world = World(names, problems, limits)
     world.build()
+    build_tables(world)
     counts = _players(names, problems)
     flow = Flow(names, world, problems, counts=counts, given=given or {}, limits=limits)
     _options(flow, names)
@@ -33,7 +35,11 @@ def check(names: Names, problems: Problems, given: Given | None = None, limits: 
     _piece_starts(flow, names)
     game = core.Game(
         names.header.name, names.header.title, counts, tuple(m.name for m in names.layers),
+<<<<<<< HEAD
         world.kinds, world.pieces, world.tables, flow.places, flow.options, limits,
+=======
+        world.kinds, world.pieces, world.tables, world.maps, flow.places, flow.options,
+>>>>>>> main
     )  # fmt: skip
     body: list[core.Statement] = []
     for item, module in names.flow:
@@ -42,19 +48,21 @@ def check(names: Names, problems: Problems, given: Given | None = None, limits: 
     game.flow = tuple(body)
     is_game = names.header.word == "game"
     if is_game and not body and not names.unread:
-        problems.add("R313", "this game has no flow", names.header.span, "write `step ...` or `repeat ...` at the left margin")
+        problems.add("R313", "nothing happens in this game", names.header.span, "write `step ...` or `repeat ...` at the left margin")
     if names.ranking is not None:
         game.ranking = _ranking(flow, names.ranking[0], Scope(names.ranking[1]))
     elif is_game and not names.unread:
-        problems.add("R312", "this game does not say who wins", names.header.span, "add `ranking by most ..., ties shared`")
+        problems.add(
+            "R312", "this game does not say who wins", names.header.span, "add a line at its end: `ranking by most ..., ties shared`"
+        )
     invariants = []
     for claim, module in names.invariants:
         invariants.append(core.Invariant(claim.text, flow.boolean(claim.test, Scope(module)), claim.span, module.name))
     game.invariants = tuple(invariants)
     game.shown = tuple(shown for written, module in names.shown for shown in _shown(flow, written, Scope(module)))
     _definitions(flow, names)
-    check_sight(game, problems)
-    if not problems.has_errors:  # after a mistake nobody knows what is used
+    if not problems.has_errors:  # after a mistake nobody knows what is used, or told
+        check_secrecy(game, problems)
         _unused(names, problems)
     return game, flow
 
@@ -95,20 +103,30 @@ def _options(flow: Flow, names: Names) -> None:
         flow.options[node.name] = made
         default = flow.want(flow.value(node.usually, scope, t), t, node.usually.span, f"`{node.name}`", scope)
         start = default.value if isinstance(default, core.Const) else values[0]
-        if not isinstance(default, core.Const) and not isinstance(t, PlayerT):
-            flow.wrong("R248", "the usual value must be written out", node.usually.span, "one of the values of the option", scope)
+        if isinstance(t, PlayerT):
+            if not _is_first_player(node.usually):
+                flow.wrong("R248", "which seat is usual must hold for every number of players", node.usually.span, "`usually first player`")
+        elif not isinstance(default, core.Const):
+            flow.wrong("R248", "the usual value must be written out", node.usually.span, f"one of these: {node.type.span.text}", scope)
         elif start not in values and len(values) > 1:
             flow.wrong(
                 "R248",
                 f"{node.usually.span.text} is none of the values of `{node.name}`",
                 node.usually.span,
-                "one of the values of the option",
+                f"one of these: {node.type.span.text}",
                 scope,
             )
         made = core.Option(node.name, t, values, words, start, None, node.span)
         flow.options[node.name] = made
         if node.only_if is not None:
             flow.options[node.name] = core.Option(node.name, t, values, words, start, flow.boolean(node.only_if, scope), node.span)
+
+
+def _is_first_player(e: nodes.Expr) -> bool:
+    match e:
+        case nodes.Fold(op="first", those=nodes.Those(base=nodes.Name(name="player" | "players"), such=None)):
+            return True
+    return False
 
 
 def _option_values(node: nodes.Option, t: Type, flow: Flow) -> tuple[int, ...]:
@@ -142,7 +160,8 @@ def _places(flow: Flow, names: Names) -> None:
         if place.word == "counter" and place.high is not None and not place.stops_high:
             flow.problems.add(
                 "R250", f"`{place.name}` has an end, but does not say what happens beyond it",
-                name_span(names.symbols[place.name].node, place.name), "add `, excess beyond ... is lost`, or leave the upper end open",
+                name_span(names.symbols[place.name].node, place.name),
+                f"add `, excess beyond {place.high.span.text} is lost`, or leave the upper end open",
             )  # fmt: skip
 
 
@@ -220,12 +239,10 @@ def _unused(names: Names, problems: Problems) -> None:
     for symbol in names.symbols.values():
         if symbol.module.name in library or id(symbol.node) in names.used or not shown:
             continue
-        what = {"kind": "kind", "pieces": "pieces", "table": "table", "place": "place", "option": "option"}[symbol.sort]
-        if symbol.sort in ("table", "place", "option", "kind", "pieces"):
-            problems.add(
-                "R110", f"{what} `{symbol.name}` is never used", name_span(symbol.node, symbol.name),
-                "use it in a rule, or leave it out", is_error=False,
-            )  # fmt: skip
+        problems.add(
+            "R110", f"{symbol.sort} `{symbol.name}` is never used", name_span(symbol.node, symbol.name),
+            "use it in a rule, or leave it out", is_error=False,
+        )  # fmt: skip
     for made in names.definitions.values():
         for d in made:
             if (

@@ -1,15 +1,17 @@
 """Surface statements to core statements: verbs expanded, hooks of layers put in their places, threads marked."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 
 from attrs import define, evolve, field
 
 from rulelang.core import nodes as core
+from rulelang.core.calls import given
 from rulelang.core.scope import Bound, PlaceArg, Scope
 from rulelang.core.threads import judge, variables_in, walk
 from rulelang.core.types import BOOL, ERROR, NUMBER, BoolT, ErrorT, KindT, MaybeT, NumberT, PieceT, PlayerT, SetT, Type, fits, plain
 from rulelang.core.values import Values
 from rulelang.diagnostics import near
+from rulelang.names.collect import name_span
 from rulelang.names.table import Definition, Hooked, Hooks
 from rulelang.surface import nodes
 
@@ -37,7 +39,8 @@ class Flow(Values):
                 self.wrong("R005", f"a block of more than {number} lines", statement.span, "give a part of it a name with `verb`", scope)
                 break
             if ended:
-                self.wrong("R320", "this line is never reached", statement.span, "the line above it ends the block", scope)
+                hint = "give the line above a condition, or leave this one out"
+                self.wrong("R320", "this line is never reached", statement.span, hint, scope)
                 break
             statements, scope = self.statement(statement, scope)
             made.extend(statements)
@@ -116,19 +119,30 @@ class Flow(Values):
         said = {a.word: a for a in s.args}
         bad = [a for a in s.args if a.word not in allowed or a.is_label]
         if bad:
-            self.wrong("R234", f"`{s.verb}` has no `{bad[0].word}`", bad[0].span, f"it is written `{form}`", scope)
+            hint = self._mended(s, bad[0], allowed) or f"it is written `{form}`"
+            self.wrong("R234", f"`{s.verb}` has no `{bad[0].word}`", bad[0].span, hint, scope)
             return None
         if s.item is None:
             self.wrong("R230", f"`{s.verb}` what?", s.span, f"it is written `{form}`", scope)
             return None
         return {word: a.value for word, a in said.items()}
 
+    @staticmethod
+    def _mended(s: nodes.Phrase, bad: nodes.Arg, allowed: tuple[str, ...]) -> str:
+        """`raise talers with 1` as it was meant, if one word is wrong or too much."""
+        said = [a for a in s.args if a.word in allowed]
+        if s.item is None or bad.is_label or len(said) + 1 != len(s.args) or len(allowed) != 1:
+            return ""
+        value = said[0].value if said else bad.value
+        return f"write `{s.verb} {s.item.span.text} {allowed[0]} {value.span.text}`"
+
     def _change(self, s: nodes.Phrase, scope: Scope) -> list[core.Statement]:
         words = self._words(s, scope, ("by",), f"{s.verb} COUNTER by NUMBER")
         if words is None or s.item is None:
             return []
         if "by" not in words:
-            self.wrong("R230", f"`{s.verb}` by how much?", s.span, f"add `by 1`: `{s.verb} COUNTER by NUMBER`", scope)
+            mended = f"{s.item.verb} by {s.item.item.span.text}" if isinstance(s.item, nodes.VerbTest) else f"{s.item.span.text} by 1"
+            self.wrong("R230", f"`{s.verb}` by how much?", s.span, f"write `{s.verb} {mended}`", scope)
             return []
         ref = self.place_ref(s.item, scope, "a counter")
         amount = self.number(words["by"], scope, "the amount")
@@ -223,19 +237,19 @@ class Flow(Values):
         if not self._holds(source, s, scope) or not self._holds(goal, s, scope):
             return []
         if item.kind not in self.world.pieces:
-            self.wrong(
-                "R103",
-                f"unknown pieces `{item.kind}`",
-                item.span,
-                near(item.kind, self.world.pieces) or "declare them with `pieces`",
-                scope,
-            )
+            self.unknown_pieces(item.kind, item.span, scope)
             return []
         self.names.used.add(id(self.names.symbols[item.kind].node))
         wanted = PieceT(frozenset((item.kind,)))
         held = plain(source.place.type.item if isinstance(source.place.type, SetT) else source.place.type)
         if not fits(held, wanted):
-            self.wrong("R210", f"`{source.place.name}` holds {held}, not {wanted}", item.span, "name the pieces that lie there", scope)
+            self.wrong(
+                "R210",
+                f"`{source.place.name}` holds {held}, not {wanted}",
+                item.span,
+                "name the pieces that lie there, or the place of these",
+                scope,
+            )
         self._check_kinds(wanted, goal, s, scope)
         if source.place.word == "zone" and not self._alike(source.place):
             self.wrong(
@@ -268,7 +282,8 @@ class Flow(Values):
         item = plain(found.item if isinstance(found, SetT) else found)
         wanted = plain(goal.place.type.item if isinstance(goal.place.type, SetT) else goal.place.type)
         if isinstance(item, PieceT) and isinstance(wanted, PieceT) and not fits(item, wanted):
-            self.wrong("R210", f"`{goal.place.name}` holds {wanted}, this is {item}", s.span, "move it to a place for such pieces", scope)
+            held = " or ".join(sorted(wanted.kinds))
+            self.wrong("R210", f"`{goal.place.name}` is for {held}, this is {item}", s.span, "move it to a place for such pieces", scope)
 
     def _shuffle(self, s: nodes.Phrase, scope: Scope) -> list[core.Statement]:
         if self._words(s, scope, (), "shuffle PILE") is None or s.item is None:
@@ -395,7 +410,8 @@ class Flow(Values):
             made = self.block(s.body, at)
             return (core.Loop(target, ".".join(inner.path), count, times, made, origin=origin),), at
 
-        if times is None and not _ends(s.body, label):
+        ends = set(_ends(s.body))
+        if times is None and label not in ends and all(self.names.label(end) for end in ends):  # else one of them is misspelt
             self.wrong("R321", f"`{label}` never ends", s.span, f"add `end {label} if ...` where the question is asked", inner)
         return self.labelled(s, inner, loop, core.Target(label), origin, False)
 
@@ -422,14 +438,14 @@ class Flow(Values):
         if s.word not in ("counter", "status"):
             self.wrong(
                 "R241",
-                f"a {s.word} inside a body",
+                f"a {s.word} inside a block",
                 s.span,
                 "pieces need a place that everybody knows: declare it at the left margin",
                 scope,
             )
-            return [], scope
+            return [], scope.bind(s.name, Bound(core.Const(0, type=ERROR, span=s.span)))
         if s.visibility:
-            self.wrong("R242", "a place inside a body is seen by nobody", s.span, f"leave out `{s.visibility[0]}`", scope)
+            self.wrong("R242", "a place inside a block is seen by nobody", s.span, f"leave out `{s.visibility[0]}`", scope)
         place = self.place(s, False, scope, local=True)
         ref = core.PlaceRef(place, None, (), s.span)
         start = place.starts_at or core.Const(0, type=place.type)
@@ -460,17 +476,14 @@ class Flow(Values):
             if isinstance(item, MaybeT):
                 start = core.Const(-1, type=item)
             elif not isinstance(item, SetT):
-                self.wrong("R244", f"`{s.name}` does not say how it starts", s.span, "add `, starts at ...`", scope)
+                first = self.world.kinds[item.kind].members[:1] if isinstance(item, KindT) and item.kind in self.world.kinds else ()
+                self.wrong(
+                    "R244", f"`{s.name}` does not say how it starts", s.span, f"add `, starts at {first[0] if first else '...'}`", scope
+                )
         if s.starts_with is not None:
             self.names.used.add(id(self.names.symbols[s.starts_with].node) if s.starts_with in self.names.symbols else 0)
             if s.starts_with not in self.world.pieces:
-                self.wrong(
-                    "R103",
-                    f"unknown pieces `{s.starts_with}`",
-                    s.span,
-                    near(s.starts_with, self.world.pieces) or "declare them with `pieces`",
-                    scope,
-                )
+                self.unknown_pieces(s.starts_with, name_span(s, s.starts_with), scope)
             elif self.world.pieces[s.starts_with].per_player and not per_player:
                 self.wrong("R245", f"`{s.starts_with}` belong to the players", s.span, f"put `{s.name}` under `each player` too", scope)
             elif per_player and self.world.pieces[s.starts_with].per_player != s.own and self.world.pieces[s.starts_with].per_player:
@@ -495,7 +508,7 @@ class Flow(Values):
                 "R246",
                 f"`{s.name}` does not say who sees it" if not seen else f"`{s.name}` is {' and '.join(seen)}",
                 s.span,
-                "say public, private (its owner) or hidden (nobody)",
+                "say `public` (all), `private` (its owner) or `hidden` (nobody)",
                 scope,
             )
         if seen[:1] == ["private"] and not per_player:
@@ -547,17 +560,14 @@ class Flow(Values):
                     "R310",
                     f"`end {s.label}` would end what goes on around it, from inside",
                     s.span,
-                    "a verb ends only itself, and a thread of `together` only itself",
+                    "what is done by several at once, or by a verb, ends only itself: put the line after it",
                     scope,
                 )
             else:
-                self.wrong(
-                    "R311",
-                    f"`{s.label}` is no loop or step around this line",
-                    s.span,
-                    near(s.label, scope.targets) or "name a `repeat`, `step` or `verb` that encloses it",
-                    scope,
-                )
+                hint = near(s.label, scope.targets) or "name a `repeat`, `step` or `verb` that encloses it"
+                if s.label in ("if", "repeat", "step", "each", "choose", "otherwise"):
+                    hint = "leave it out: a block ends where the lines stand further left"
+                self.wrong("R311", f"`{s.label}` is no loop or step around this line", s.span, hint, scope)
             return []
         end = core.End(target, origin=scope.origin(s))
         if s.when is None:
@@ -585,7 +595,7 @@ class Flow(Values):
                         "R303",
                         "a loop over players inside a player's block needs a name",
                         those.span,
-                        "say `each rival in opponents`, and `goods of rival`",
+                        "say `each rival in opponents`, and `... of rival`",
                         scope,
                     )
                 inner = evolve(inner, nested=True)
@@ -618,7 +628,8 @@ class Flow(Values):
             order = core.Order(about, self.measures(s.order, about, scope, ("by_seat",)))
         ordered = isinstance(base.type, SetT) and base.type.ordered
         if order is None and isinstance(plain(var.type), PlayerT) and not ordered:
-            self.wrong("R305", "in turn, but from whom?", s.those.span, "say `starting with ...`, or `, by most ..., ties by_seat`", scope)
+            hint = f"write `in turn each {s.those.span.text} starting with (first player)`, or an order: `, by most ..., ties by_seat`"
+            self.wrong("R305", "in turn, but from whom?", s.those.span, hint, scope)
         inner = evolve(inner, mark=s.mark or inner.mark)
         return [core.ForEach(var, base, order, self.block(s.body, inner), origin=scope.origin(s))]
 
@@ -670,9 +681,8 @@ class Flow(Values):
     def _chooser(self, s: nodes.Choose, scope: Scope) -> core.Expr | None:
         if s.chooser is None:
             if scope.you is None:
-                self.wrong(
-                    "R302", "who chooses?", s.span, "put it into a player's block: `together each player`, `in turn each player`", scope
-                )
+                hint = "put it below `in turn each player starting with (first player)`, or below `secretly each player`"
+                self.wrong("R302", "who chooses?", s.span, hint, scope)
             elif scope.nested:
                 self.wrong(
                     "R301",
@@ -780,7 +790,7 @@ class Flow(Values):
                 self.wrong(
                     "R228", f"`{d.name}` is a value: it changes nothing outside", s.origin.span, "what changes something is a `verb`", scope
                 )
-        result = self.value(body[-1].value, after)
+        result = given(self.value(body[-1].value, after), body[-1])
         return core.Compute(statements, result, type=result.type, span=body[0].span)
 
 
@@ -788,22 +798,18 @@ def _all(tests: tuple[core.Expr, ...]) -> core.Expr | None:
     return None if not tests else tests[0] if len(tests) == 1 else core.All(tests, type=BOOL)
 
 
-def _ends(body: Iterable[nodes.Statement], label: str) -> bool:
-    """Does an `end label` stand anywhere inside?"""
+def _ends(body: Iterable[nodes.Statement]) -> Iterator[str]:
+    """What the `end` lines inside would end."""
     for s in body:
         match s:
             case nodes.End():
-                if s.label == label:
-                    return True
+                yield s.label
             case nodes.If():
-                if _ends(s.body, label) or _ends(s.otherwise, label):
-                    return True
+                yield from _ends((*s.body, *s.otherwise))
             case nodes.Step() | nodes.Repeat() | nodes.Together() | nodes.InTurn():
-                if _ends(s.body, label):
-                    return True
+                yield from _ends(s.body)
             case nodes.Choose():
-                if any(_ends(c.body, label) for c in s.choices):
-                    return True
+                for c in s.choices:
+                    yield from _ends(c.body)
             case _:
                 pass
-    return False

@@ -48,14 +48,25 @@ class Pieces:
 
 @frozen(eq=False)
 class Table:
-    """`table alms(cards: 1..8), source rulebook`; values flat over the keys"""
+    """`table alms(cards: 1..8), source rulebook`; values flat over the keys, each with the row that says it"""
 
     name: str
     keys: tuple[Type, ...]
     type: Type
     values: tuple[int, ...]
+    rows: tuple[Span, ...] = field(repr=False)
     span: Span
     source: str | None = None
+
+
+@frozen(eq=False)
+class Map:
+    """`map exits(city: City), drawn at east and south`: the table of the same name, as pictures need it"""
+
+    name: str
+    kind: Kind
+    ways: tuple[tuple[int, ...], ...]  # from each member
+    at: tuple[tuple[int, int], ...]  # where each lies: to the right, downwards; or nothing
 
 
 @frozen(eq=False)
@@ -132,11 +143,12 @@ class PlaceRef:
 
 @frozen
 class Value:
-    """What every value has; `source` is the place that its pieces lie in"""
+    """What every value has; `source` is the place that its pieces lie in, `lines` those of definitions that it comes from"""
 
     type: Type = field(kw_only=True)
     span: Span = field(kw_only=True, eq=False, repr=False, default=NOWHERE)
     source: PlaceRef | None = field(kw_only=True, default=None, eq=False, repr=False)
+    lines: tuple[Span, ...] = field(kw_only=True, default=(), eq=False, repr=False)
 
 
 @frozen
@@ -719,6 +731,7 @@ class Game:
     kinds: dict[str, Kind]
     pieces: dict[str, Pieces]
     tables: dict[str, Table]
+    maps: dict[str, Map]
     places: dict[str, Place]
     options: dict[str, Option]
     limits: Limits

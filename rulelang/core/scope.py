@@ -24,6 +24,8 @@ class Measure:
 
     expr: nodes.Expr
     scope: "Scope"
+    type: Type  # that each value must have; an error type where anything will do
+    title: str  # `score` of `leader`
 
 
 @frozen(eq=False)

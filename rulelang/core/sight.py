@@ -1,17 +1,12 @@
-"""Who may see what a text tells: the words of an option go to the one who chooses, `say` and `show` to everybody.
-
-A value tells of every place that it reads, also through a definition, a `let`, a loop or a pick.  The number of pieces
-in a place whose number is public tells nothing."""
-
-from collections.abc import Iterator
+"""Where values come from: through a `let`, a loop or a pick; and who a player is."""
 
 from rulelang.core import nodes as core
-from rulelang.core.threads import refs_in, variables_in, walk
-from rulelang.diagnostics import Note, Problems
+from rulelang.core.threads import walk
 
 Origins = dict[core.Variable, tuple[core.Expr, ...]]
 
 
+<<<<<<< HEAD
 def check_sight(game: core.Game, problems: Problems) -> None:
     made_from = origins(game.flow)
     for s in walk(game.flow):
@@ -53,6 +48,8 @@ def unseen(e: core.Expr, reader: core.Expr | None, made_from: Origins, seen: set
             yield from unseen(source, reader, made_from, seen)
 
 
+=======
+>>>>>>> main
 def origins(flow: tuple[core.Statement, ...]) -> Origins:
     """What the value of each variable was worked out from."""
     found: Origins = {}
@@ -69,5 +66,7 @@ def origins(flow: tuple[core.Statement, ...]) -> Origins:
     return found
 
 
-def _is(owner: core.Expr | None, reader: core.Expr | None) -> bool:
-    return isinstance(owner, core.Var) and isinstance(reader, core.Var) and owner.var is reader.var
+def who(e: core.Expr | None) -> core.Variable | None:
+    """The variable that names a player, where one does."""
+    e = e.item if isinstance(e, core.Sure) else e
+    return e.var if isinstance(e, core.Var) else None

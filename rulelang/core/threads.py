@@ -48,7 +48,11 @@ def judge(t: core.Together, problems: Problems, heading: str) -> core.Together:
     for s in walk(t.body):
         if asks and isinstance(s, core.Together) and s.asks:
             problems.add(
-                "R331", "several are asked at once inside of `together`", s.origin.span, "one of the two can be `in turn`", heading=heading
+                "R331",
+                "several are asked in the middle of being asked",
+                s.origin.span,
+                "one of the two can be `in turn`",
+                heading=heading,
             )
     return evolve(t, asks=asks, isolate=isolate)
 
@@ -61,6 +65,11 @@ def _own_positions(writes: list[Write], var: core.Variable) -> dict[core.Place, 
         here = _positions(w.ref, var)
         own[w.ref.place] = own[w.ref.place] & here if w.ref.place in own else here
     return own
+
+
+def own_places(body: tuple[core.Statement, ...], var: core.Variable) -> set[core.Place]:
+    """The places of which each pass of a loop changes only what is its element's own."""
+    return {place for place, at in _own_positions(list(_writes(body)), var).items() if at}
 
 
 def _positions(ref: core.PlaceRef, var: core.Variable) -> set[int]:

@@ -3,6 +3,11 @@
 from attrs import frozen
 
 
+def _one(kind: str) -> str:
+    """`a Barrel`, `an Anchor`"""
+    return f"{'an' if kind[:1].lower() in 'aeiou' else 'a'} {kind}"
+
+
 @frozen
 class NumberT:
     """`number`, `0..15`, `0..`; bounds that are not known yet are none"""
@@ -11,9 +16,11 @@ class NumberT:
     high: int | None = None
 
     def __str__(self) -> str:
-        if self.low is None and self.high is None:
-            return "a number"
-        return f"a number {self.low if self.low is not None else ''}..{self.high if self.high is not None else ''}"
+        if self.low is None:
+            return "a number" if self.high is None else f"a number up to {self.high}"
+        if self.low == self.high:
+            return f"the number {self.low}"
+        return f"a number {self.low}..{self.high if self.high is not None else ''}"
 
 
 @frozen
@@ -31,7 +38,7 @@ class KindT:
     kind: str
 
     def __str__(self) -> str:
-        return f"a {self.kind}"
+        return _one(self.kind)
 
 
 @frozen
@@ -49,7 +56,7 @@ class PieceT:
     kinds: frozenset[str]
 
     def __str__(self) -> str:
-        return "a piece " + " or ".join(sorted(self.kinds))
+        return _one(" or ".join(sorted(self.kinds)))
 
 
 @frozen
@@ -80,7 +87,9 @@ class SetT:
     def __str__(self) -> str:
         names = {"a player": "players", "a number": "numbers"}
         text = str(self.item)
-        return "a set of " + names.get(text, text.removeprefix("a piece ").removeprefix("a "))
+        if isinstance(self.item, SetT):
+            return "a set of sets" + text.removeprefix("a set")
+        return "a set of " + names.get(text, text.removeprefix("an ").removeprefix("a "))
 
 
 @frozen

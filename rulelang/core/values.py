@@ -68,9 +68,9 @@ class Values(Calls):
             case nodes.ListOf():
                 return self._list(e, scope, want)
             case nodes.Or():
-                return core.AnyOf(tuple(self.boolean(x, scope) for x in e.items), type=BOOL, span=e.span)
+                return core.AnyOf(self._tests(e, scope), type=BOOL, span=e.span)
             case nodes.And():
-                return core.All(tuple(self.boolean(x, scope) for x in e.items), type=BOOL, span=e.span)
+                return core.All(self._tests(e, scope), type=BOOL, span=e.span)
             case nodes.Not():
                 return core.Not(self.boolean(e.item, scope), type=BOOL, span=e.span)
             case nodes.Compare():
@@ -114,13 +114,26 @@ class Values(Calls):
             case nodes.NounPhrase():
                 return self._noun_phrase(e, scope, want)
             case nodes.Counted():
-                return self.wrong(
-                    "R229", f"`{e.span.text}` is moved, not computed", e.span, f"write `move {e.span.text} from ... to ...`", scope
-                )
+                hint = f"say only `{e.count.span.text}`; pieces are moved: `move {e.span.text} from ... to ...`"
+                return self.wrong("R229", f"`{e.span.text}` are pieces, and here a number is needed", e.span, hint, scope)
+
+    def _tests(self, e: nodes.Or | nodes.And, scope: Scope) -> tuple[core.Expr, ...]:
+        """`ship is 1 or ship is 2`; who writes `ship is 1 or 2` is told so."""
+        first, said = e.items[0], ""
+        if isinstance(first, nodes.Is | nodes.Compare):
+            word = "or" if isinstance(e, nodes.Or) else "and"
+            said = f"{first.span.text} {word} {first.span.text[: first.right.span.start - first.span.start]}"
+        made = [self.boolean(first, scope)]
+        for x in e.items[1:]:
+            hint = f"say it in full: `{said}{x.span.text}`" if said else ""
+            made.append(self.want(self.value(x, scope, BOOL), BOOL, x.span, "a condition", scope, hint))
+        return tuple(made)
 
     def _whole_kind(self, e: nodes.KindName, scope: Scope) -> core.Expr:
         kind = self.world.kinds.get(e.name)
         if kind is None or not self._sees(e.name, scope):
+            if e.name in self.names.unread:
+                return core.Const(0, type=ERROR, span=e.span)
             if e.name in self.world.pieces:
                 return self.wrong("R212", f"`{e.name}` are pieces: they lie somewhere", e.span, f"say where: `{e.name} in ...`", scope)
             return self.wrong("R103", f"unknown kind `{e.name}`", e.span, near(e.name, self.world.kinds) or "declare it with `kind`", scope)
@@ -236,9 +249,7 @@ class Values(Calls):
 
     def _of_kind(self, e: nodes.OfKind, scope: Scope) -> core.Expr:
         if e.kind not in self.world.pieces:
-            return self.wrong(
-                "R103", f"unknown pieces `{e.kind}`", e.span, near(e.kind, self.world.pieces) or "declare them with `pieces`", scope
-            )
+            return self.unknown_pieces(e.kind, e.span, scope)
         self._use(e.kind)
         base = self.group(e.place, scope)
         return core.OfKind(base, frozenset((e.kind,)), type=SetT(PieceT(frozenset((e.kind,)))), span=e.span, source=base.source)

@@ -1,4 +1,4 @@
-"""What there is: kinds, pieces and tables from their printed rows, all cells checked against their fields."""
+"""What there is: kinds and pieces from their printed rows, all cells checked against their fields."""
 
 from itertools import product
 from math import prod
@@ -7,14 +7,22 @@ from attrs import define, field
 
 from rulelang.core import nodes as core
 from rulelang.core.types import BOOL, ERROR, NONE, NUMBER, PLAYER, BoolT, ErrorT, KindT, MaybeT, NumberT, PieceT, SetT, Type, join
+<<<<<<< HEAD
 from rulelang.diagnostics import Note, Problems, near
 from rulelang.limits import MEMBERS, USUAL, Limits
 from rulelang.names.collect import name_span
+=======
+from rulelang.diagnostics import Problems, near, several
+>>>>>>> main
 from rulelang.names.table import Names
 from rulelang.source import Span
 from rulelang.surface import nodes
 
 NO_VALUE = -1  # how `none` looks when a match runs
+<<<<<<< HEAD
+=======
+MAX_PIECES = 100_000
+>>>>>>> main
 
 
 @define(eq=False)
@@ -27,6 +35,7 @@ class World:
     kinds: dict[str, core.Kind] = field(factory=dict)
     pieces: dict[str, core.Pieces] = field(factory=dict)
     tables: dict[str, core.Table] = field(factory=dict)
+    maps: dict[str, core.Map] = field(factory=dict)
 
     # ------------------------------------------------------------ types
 
@@ -139,18 +148,10 @@ class World:
                 self.kinds[symbol.name].fields.update(self._fields(symbol.node.fields, [p[0] for p in printed]))
             elif isinstance(symbol.node, nodes.Pieces):
                 self._build_pieces(symbol.node, symbol.per_player)
-        for symbol in symbols:
-            if isinstance(symbol.node, nodes.Table):
-                self._build_table(symbol.node)
 
     def _extra(self, name: str, word: str) -> list[nodes.Row]:
-        found: list[nodes.Row] = []
-        for extend, _module in self.names.extensions.get(name, []):
-            if extend.word == word:
-                found.extend(r for r in extend.rows if isinstance(r, nodes.Row))
-            else:
-                self.problems.add("R122", f"`{name}` is no {extend.word}", extend.span, f"write `extend {word} {name}`")
-        return found
+        added = [extend for extend, _module in self.names.extensions.get(name, []) if extend.word == word]
+        return [row for extend in added for row in extend.rows if isinstance(row, nodes.Row)]
 
     def _build_pieces(self, node: nodes.Pieces, per_player: bool) -> None:
         rows = [*node.rows, *self._extra(node.name, "pieces")]
@@ -183,9 +184,8 @@ class World:
         for row in rows:
             if len(row.cells) != len(slots):
                 wanted = ", ".join(f"{f.name} ({w})" if w > 1 else f.name for f, _k, _t, w in widths)
-                self.problems.add(
-                    "R203", f"this row has {len(row.cells)} cells, the fields need {len(slots)}", row.span, f"the fields are: {wanted}"
-                )
+                hint = f"one for each field, in this order: {wanted}"
+                self.problems.add("R203", f"this row has {several(len(row.cells), 'cell')}, the fields need {len(slots)}", row.span, hint)
                 continue
             choices = [self._cell(cell, t, f) for cell, (f, t) in zip(row.cells, slots, strict=True)]
             most = self.limits.pieces
@@ -230,7 +230,7 @@ class World:
                 return 0
             case NumberT() if isinstance(part, int) and not isinstance(part, bool):
                 if (inner.low is not None and part < inner.low) or (inner.high is not None and part > inner.high):
-                    self.problems.add("R203", f"{part} is outside of `{what}`", span, f"`{what}` is {inner}")
+                    self.problems.add("R203", f"{part} is outside of `{what}`", span, f"`{what}` is {inner}: change it, or its range")
                 return part
             case BoolT() if isinstance(part, bool):
                 return int(part)
@@ -252,6 +252,7 @@ class World:
         shown = part if isinstance(part, str) else span.text
         self.problems.add("R203", f"`{shown}` does not fit `{what}`", span, f"`{what}` is {t}")
         return 0
+<<<<<<< HEAD
 
     # ------------------------------------------------------------ tables
 
@@ -375,3 +376,5 @@ class World:
         if isinstance(t, SetT) and isinstance(t.item, ErrorT):
             return 0
         return self.literal(raw, t, value.span, table)
+=======
+>>>>>>> main

@@ -1,9 +1,13 @@
-"""The phase graph as people draw it: steps, loops, decisions and forks, in DOT or Mermaid; effects and tests are left out."""
+"""The phase graph as people draw it: steps, loops, decisions and forks, in DOT or Mermaid; effects and tests are left out.
+And the maps that the rules declare, where they are declared to lie."""
 
 from collections.abc import Iterator
+from itertools import combinations
+from math import dist
 
 import networkx as nx
 
+from rulelang.core import nodes as core
 from rulelang.diagnostics import printable
 from rulelang.graph import nodes as graph
 
@@ -18,11 +22,11 @@ SORTS = {
 }
 DOT_SHAPES = {
     "start": "circle", "step": "box", "loop": "ellipse", "in turn": "ellipse", "decision": "hexagon", "together": "parallelogram",
-    "end": "doublecircle",
+    "end": "doublecircle", "member": "box",
 }  # fmt: skip
 MERMAID_SHAPES = {
     "start": ("((", "))"), "step": ("[", "]"), "loop": ("([", "])"), "in turn": ("([", "])"), "decision": ("{{", "}}"),
-    "together": ("[/", "/]"), "end": ("(((", ")))"),
+    "together": ("[/", "/]"), "end": ("(((", ")))"), "member": ("[", "]"),
 }  # fmt: skip
 
 
@@ -44,6 +48,24 @@ def draw(phases: graph.PhaseGraph) -> "nx.DiGraph[str]":
                 _join_edge(drawn, name, names[goal], word)
     reached = {"start", *nx.descendants(drawn, "start")}
     drawn.remove_nodes_from([n for n in drawn if n not in reached])
+    return drawn
+
+
+def draw_map(chart: core.Map) -> "nx.DiGraph[str]":
+    """The members and the ways between them; a way there and back is one line."""
+    drawn: nx.DiGraph[str] = nx.DiGraph()
+    members = chart.kind.members
+    apart = min((dist(a, b) for a, b in combinations(chart.at, 2)), default=1.0)
+    for n, member in enumerate(members):
+        drawn.add_node(member, sort="member", label=_words(member))
+        if chart.at:
+            x, y = (1.6 * part / apart for part in chart.at[n])  # inches between the two that lie nearest
+            drawn.nodes[member]["pos"] = f"{x:.2f},{-y:.2f}!"
+    for n, goals in enumerate(chart.ways):
+        for goal in goals:
+            back = n in chart.ways[goal] and goal != n
+            if not back or n < goal:
+                drawn.add_edge(members[n], members[goal], label="", both=back)
     return drawn
 
 
@@ -164,11 +186,15 @@ def _words(name: str) -> str:
 def dot(drawn: "nx.DiGraph[str]", title: str) -> str:
     """The picture for Graphviz."""
     lines = [f"digraph {_quoted(title)} {{", '  node [fontname="Helvetica"];', '  edge [fontname="Helvetica", fontsize=10];']
+    if any("pos" in data for _, data in drawn.nodes(data=True)):
+        lines.append("  layout=neato;")  # the one program of Graphviz, besides fdp, that puts things where they are said to lie
     for name, data in drawn.nodes(data=True):
-        lines.append(f"  {_quoted(name)} [shape={DOT_SHAPES[data['sort']]}, label={_quoted(data['label'])}];")
+        pos = f", pos={_quoted(data['pos'])}" if "pos" in data else ""
+        lines.append(f"  {_quoted(name)} [shape={DOT_SHAPES[data['sort']]}, label={_quoted(data['label'])}{pos}];")
     for tail, head, data in drawn.edges(data=True):
-        label = f" [label={_quoted(data['label'])}]" if data["label"] else ""
-        lines.append(f"  {_quoted(tail)} -> {_quoted(head)}{label};")
+        words = [f"label={_quoted(data['label'])}"] if data["label"] else []
+        words += ["dir=both"] if data.get("both") else []
+        lines.append(f"  {_quoted(tail)} -> {_quoted(head)}" + (f" [{', '.join(words)}]" if words else "") + ";")
     return "\n".join([*lines, "}"])
 
 
@@ -186,7 +212,7 @@ def mermaid(drawn: "nx.DiGraph[str]", title: str) -> str:
         lines.append(f"  {short[name]}{left}{_entities(data['label'])}{right}")
     for tail, head, data in drawn.edges(data=True):
         label = f"|{_entities(data['label'])}|" if data["label"] else ""
-        lines.append(f"  {short[tail]} -->{label} {short[head]}")
+        lines.append(f"  {short[tail]} {'<' if data.get('both') else ''}-->{label} {short[head]}")
     return "\n".join(lines)
 
 

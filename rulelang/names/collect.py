@@ -1,6 +1,7 @@
 """Modules in, names out: every declaration under its name, layers applied by label, each conflict with both places."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from types import MappingProxyType
 
 from rulelang.diagnostics import Note, Problems, near
 from rulelang.names.table import Definition, Hooked, Hooks, LabelSymbol, Names, Symbol
@@ -79,13 +80,19 @@ BUILT_IN = [
 ]
 
 
-def collect(modules: tuple[nodes.Module, ...], layers: tuple[nodes.Module, ...], problems: Problems) -> Names | None:
-    """`modules` are the game's files and libraries in the order of use; `layers` come last, in the order given."""
+def collect(
+    modules: tuple[nodes.Module, ...],
+    layers: tuple[nodes.Module, ...],
+    problems: Problems,
+    library: Mapping[str, str] = MappingProxyType({}),
+) -> Names | None:
+    """`modules` are the game's files and libraries in the order of use; `layers` come last, in the order given.
+    `library` names the file of everything that could be used."""
     games = [m for m in modules if m.header and m.header.word == "game"]
     main = games[0] if games else modules[-1] if modules else None
     if main is None or main.header is None:
         return None
-    names = Names(main.header, modules + layers, layers)
+    names = Names(main.header, modules + layers, layers, library=library)
     own = {m.name for m in modules + layers if m.header and m.header.word != "library"}
     base_uses = _used_by(main)
     for module in names.modules:
@@ -120,8 +127,8 @@ def _declare(module: nodes.Module, names: Names, problems: Problems) -> None:
                 _add(Symbol(node.name, "kind" if isinstance(node, nodes.Kind) else "pieces", node, module, per_player), names, problems)
                 if isinstance(node, nodes.Kind):
                     _members(node, node.rows, names, problems)
-            elif isinstance(node, nodes.Table):
-                _add(Symbol(node.name, "table", node, module), names, problems)
+            elif isinstance(node, nodes.Table | nodes.Map):
+                _add(Symbol(node.name, _sort(node), node, module), names, problems)
             elif isinstance(node, nodes.Place):
                 _add(Symbol(node.name, "place", node, module, per_player), names, problems)
             elif isinstance(node, nodes.Option):
@@ -131,6 +138,12 @@ def _declare(module: nodes.Module, names: Names, problems: Problems) -> None:
                 _define(Definition(node, module, per_player), names, problems)
             elif isinstance(node, nodes.Extend):
                 names.extensions.setdefault(node.name, []).append((node, module))
+            elif isinstance(node, nodes.ReplaceRows):
+                names.new_rows.setdefault(node.name, []).append(node)
+
+
+def _sort(node: nodes.Table | nodes.Map) -> str:
+    return "table" if isinstance(node, nodes.Table) else "map"
 
 
 def _spread(item: nodes.Node) -> Iterator[tuple[nodes.Node, bool]]:
@@ -238,9 +251,9 @@ def _flow(module: nodes.Module, names: Names, problems: Problems) -> None:
                 if is_layer:
                     problems.add(
                         "R121",
-                        f"a layer has no flow of its own: `{item.label}` would never happen",
+                        f"`{item.label}` would never happen: a variant says where its steps belong",
                         item.span,
-                        "say where it happens: `before ...`, `after ...` or `replace ...` a label of the game",
+                        "put it below `before ...`, `after ...` or `replace ...` and a label of the game",
                     )
                 names.flow.append((item, module))
             case nodes.During():
@@ -262,7 +275,7 @@ def _flow(module: nodes.Module, names: Names, problems: Problems) -> None:
                 names.invariants.append((item, module))
             case nodes.Example():
                 names.examples.append((item, module))
-            case nodes.Hook() | nodes.Offer() | nodes.ReplaceDeclaration() | nodes.Extend():
+            case nodes.Hook() | nodes.Offer() | nodes.ReplaceDeclaration() | nodes.Extend() | nodes.ReplaceRows():
                 if not is_layer and not (isinstance(item, nodes.Extend) and module.header and module.header.word == "data"):
                     problems.add(
                         "R120",
@@ -283,16 +296,13 @@ def _override(module: nodes.Module, names: Names, problems: Problems) -> None:
             if names.ranking is not None and names.ranking[1] in names.layers:
                 _conflict("ranking", names.ranking[0].span, new.span, problems)
             names.ranking = (new, module)
-        elif isinstance(new, nodes.Table):
-            old = names.symbols.get(new.name)
-            if old is None or old.sort != "table":
-                _dangling(
-                    "table", new.name, name_span(new, new.name), [s.name for s in names.symbols.values() if s.sort == "table"], problems
-                )
+        elif isinstance(new, nodes.Table | nodes.Map):
+            old = _declared(new.name, _sort(new), "replace", name_span(new, new.name), names, problems)
+            if old is None:
                 continue
-            if old.module in names.layers:
+            if not any(old.node is item for item in old.module.items):  # it replaces already
                 _conflict(new.name, name_span(old.node, old.name), name_span(new, new.name), problems)
-            names.symbols[new.name] = Symbol(new.name, "table", new, module)
+            names.symbols[new.name] = Symbol(new.name, _sort(new), new, module)
         else:
             _replace_definition(new, module, names, problems)
 
@@ -305,29 +315,35 @@ def _replace_definition(new: nodes.Define | nodes.Verb, module: nodes.Module, na
         _dangling("definition", name, here, names.definitions, problems)
         return
     for index, old in enumerate(olds):
-        if _fits(old.node.signature, new.signature):
-            if old.module in names.layers:
+        if shape(old.node.signature)[:4] == shape(new.signature)[:4]:
+            if old.original is not None:
                 _conflict(name, name_span(old.node, name), here, problems)
             olds[index] = Definition(new, module, old.per_player, old)
             return
     problems.add(
         "R124",
-        f"`{name}` is replaced with another signature",
+        f"`{name}` is replaced in another form",
         here,
         "keep name, prepositions, labels and keys as they were",
         notes=[Note(name_span(olds[0].node, name), "the definition in the game")],
     )
 
 
-def _fits(old: nodes.Signature, new: nodes.Signature) -> bool:
-    if not new.params and not new.args and new.form == "plain":
-        return True  # `replace define seals_per_fleet`: the keys are those of the original
-    return shape(old)[:4] == shape(new)[:4]
-
-
 def _dangling(what: str, name: str, span: Span, known: Iterable[str], problems: Problems) -> None:
     hint = near(name, known) or "`rulelang show labels GAME` lists everything that can be named"
     problems.add("R122", f"no {what} `{name}` to change", span, hint)
+
+
+def _declared(name: str, sort: str, verb: str, span: Span, names: Names, problems: Problems) -> Symbol | None:
+    """What `extend map exits` speaks of; where it is of another sort, the line that would say so."""
+    found = names.symbols.get(name)
+    if found is not None and found.sort == sort:
+        return found
+    if found is not None and found.sort in ("kind", "pieces", "table", "map"):
+        problems.add("R122", f"`{name}` is no {sort}", span, f"write `{verb} {found.sort} {name}`")
+    else:
+        _dangling(sort, name, span, [s.name for s in names.symbols.values() if s.sort == sort], problems)
+    return None
 
 
 def _conflict(name: str, first: Span, second: Span, problems: Problems) -> None:
@@ -342,13 +358,15 @@ def _conflict(name: str, first: Span, second: Span, problems: Problems) -> None:
 
 def _check_extensions(names: Names, problems: Problems) -> None:
     for name, extensions in names.extensions.items():
-        symbol = names.symbols.get(name)
         for extend, _module in extensions:
-            if symbol is None or symbol.sort != extend.word:
-                known = [s.name for s in names.symbols.values() if s.sort == extend.word]
-                _dangling(extend.word, name, name_span(extend, name), known, problems)
-            elif isinstance(symbol.node, nodes.Kind):
+            symbol = _declared(name, extend.word, "extend", name_span(extend, name), names, problems)
+            if symbol is not None and isinstance(symbol.node, nodes.Kind):
                 _members(symbol.node, [*symbol.node.rows, *(r for r in extend.rows if isinstance(r, nodes.Row))], names, problems, False)
+    for name, changes in names.new_rows.items():
+        known = [s.name for s in names.symbols.values() if s.sort in ("table", "map")]
+        if name not in known:
+            for change in changes:
+                _dangling("table or map", name, name_span(change, name), known, problems)
 
 
 # ---------------------------------------------------------------- labels and hooks

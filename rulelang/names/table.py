@@ -1,5 +1,8 @@
 """The symbol tables: every declared thing under its name, every label that can be hooked on, every override."""
 
+import re
+from collections.abc import Mapping
+
 from attrs import define, field, frozen
 
 from rulelang.source import Span
@@ -11,7 +14,7 @@ class Symbol:
     """One declared thing: `counter points` under `each player` of the module `harbour`."""
 
     name: str
-    sort: str  # kind, pieces, table, place, define, verb, option
+    sort: str  # kind, pieces, table, map, place, define, verb, option
     node: nodes.Node
     module: nodes.Module
     per_player: bool = False
@@ -90,10 +93,17 @@ class Names:
     _by_end: dict[str, list[LabelSymbol]] = field(factory=dict)
     hooks: dict[int, Hooks] = field(factory=dict)  # by id of the labelled node
     extensions: dict[str, list[tuple[nodes.Extend, nodes.Module]]] = field(factory=dict)
+    new_rows: dict[str, list[nodes.ReplaceRows]] = field(factory=dict)
     options: list[tuple[nodes.Option, nodes.Module]] = field(factory=list)
     uses: dict[str, frozenset[str]] = field(factory=dict)  # module -> modules it sees, itself included
     unread: frozenset[str] = frozenset()  # words of declarations that could not be read
+    library: Mapping[str, str] = field(factory=dict)  # definition of the library -> its file, used or not
     used: set[int] = field(factory=set)  # ids of nodes whose name was used
+
+    def is_unread(self, text: str) -> bool:
+        """Is it made of words of a declaration that could not be read?  Then it is not unknown."""
+        words = re.findall(r"[A-Za-z]\w*", text)
+        return bool(words) and self.unread.issuperset(words)
 
     def label(self, name: str) -> list[LabelSymbol]:
         """The labels that a dotted name can mean: those whose path ends in it."""

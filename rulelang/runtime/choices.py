@@ -9,7 +9,8 @@ from typing import Any
 from attrs import define, field
 
 from rulelang.core import nodes as core
-from rulelang.core.sight import Origins, unseen
+from rulelang.core.sight import Origins
+from rulelang.core.threads import refs_in, variables_in
 from rulelang.core.types import PieceT, SetT, plain
 from rulelang.errors import RuleError
 from rulelang.graph.layout import error_at
@@ -181,6 +182,11 @@ class AskCode:
 @define(eq=False)
 class Choices(Effects):
     origins: Origins = field(factory=dict)  # what each variable was made from
+    untold: frozenset[core.Variable] = frozenset()  # what was picked or drawn, and is not shown
+
+    def apart(self) -> "Choices":
+        """For claims, which look at the table and are no rules."""
+        return self
 
     def ask(self, d: core.Decide, bodies: tuple[int, ...]) -> AskCode:
         player = self.expr(d.player).fn
@@ -336,13 +342,14 @@ class Choices(Effects):
 
     def _silent(self, d: core.Decide) -> bool:
         """Does everybody know how many options there are?  Then a forced choice may go unasked."""
+        own = frozenset(p.var for c in d.choices for p in c.picks)
         for c in d.choices:
-            if c.only_if is not None and self._tells(c.only_if):
+            if c.only_if is not None and self._tells(c.only_if, own):
                 return False
             for p in c.picks:
-                if (p.count is not None and self._tells(p.count)) or (p.such_that is not None and self._tells(p.such_that)):
+                if (p.count is not None and self._tells(p.count, own)) or (p.such_that is not None and self._tells(p.such_that, own)):
                     return False
-                if not self._size_is_public(p.base) and self._tells(p.base):
+                if not self._size_is_public(p.base) and self._tells(p.base, own):
                     return False
         return True
 
@@ -352,5 +359,10 @@ class Choices(Effects):
             return False
         return all(cls.count == 1 for cls in self.layout.universe(base.type).classes)
 
-    def _tells(self, e: core.Expr) -> bool:
-        return any(unseen(e, None, self.origins))
+    def _tells(self, e: core.Expr, own: frozenset[core.Variable], seen: frozenset[core.Variable] = frozenset()) -> bool:
+        """Does this value depend on what not everybody sees, also through a `let`, a loop or an earlier pick?  The
+        `own` picks of the decision are not made yet: they stand for all that can be picked."""
+        read = variables_in(e)
+        if any(r.place.visibility != "public" for r in refs_in(e, sizes=False)) or not self.untold.isdisjoint(read - own):
+            return True
+        return any(self._tells(x, own, seen | {var}) for var in read - seen for x in self.origins.get(var, ()))

@@ -20,6 +20,11 @@ NO_LIMIT = NUMBER
 @define(eq=False)
 class Effects(Values):
     emit: Emit | None = None
+    ruled: frozenset[int] = frozenset()  # moves that say themselves which pieces they take
+
+    def as_run(self, body: tuple[core.Statement, ...]) -> tuple[core.Statement, ...]:
+        """The statements as this build runs them."""
+        return body
 
     def effect(self, a: core.Action) -> Effect:
         match a:
@@ -42,9 +47,8 @@ class Effects(Values):
     # ------------------------------------------------------------ values
 
     def limits(self, place: core.Place) -> tuple[int, int]:
-        low = self.expr(place.low) if place.low is not None else None
-        high = self.expr(place.high) if place.high is not None else None
-        return (low.value if low else -NO_LIMIT), (high.value if high else NO_LIMIT)
+        low = -NO_LIMIT if place.low is None else self.settled(place.low)
+        return low, NO_LIMIT if place.high is None else self.settled(place.high)
 
     def _change(self, a: core.Change) -> Effect:
         slot, amount = self.slot(a.place), self.expr(a.amount)
@@ -165,7 +169,7 @@ class Effects(Values):
         pieces = self._pieces(a.what, universe)
         take, put = self._taker(a.source.place, universe, origin), self._putter(a.goal.place, universe, a.under, origin)
         get_source, get_goal, emit = source.fn, goal.fn, self.emit
-        source_place, goal_place, under = a.source.place, a.goal.place, a.under
+        source_place, goal_place, under, ruled = a.source.place, a.goal.place, a.under, id(a) in self.ruled
 
         def move(s: State) -> None:
             classes = pieces(s)
@@ -175,13 +179,18 @@ class Effects(Values):
             taken = take(s, i, classes)
             put(s, j, classes)
             if emit is not None:
-                emit(Moved(origin, tuple(classes), source_place, i, goal_place, j, under, taken))
+                emit(Moved(origin, tuple(classes), source_place, i, goal_place, j, under, taken, ruled))
 
         return move
 
     def _zone_to_zone(self, a: core.MovePieces, universe: Universe, what: Fn, form: str, source: Fn, goal: Fn) -> Effect:
+<<<<<<< HEAD
         units = universe.units
         single, narrow, origin, emit = form == "int", universe.width == 1, a.origin, self.emit
+=======
+        units = tuple(universe.unit(c) for c in range(len(universe.classes)))
+        single, narrow, origin, emit, ruled = form == "int", universe.width == 1, a.origin, self.emit, id(a) in self.ruled
+>>>>>>> main
         sure = isinstance(a.what, core.Read) and a.what.place == a.source
 
         def move(s: State) -> None:
@@ -198,7 +207,7 @@ class Effects(Values):
             s[j] += x
             if emit is not None and x:
                 classes = tuple(c for c, n in universe.items(x) for _ in range(n))
-                emit(Moved(origin, classes, a.source.place, i, a.goal.place, j, False, ()))
+                emit(Moved(origin, classes, a.source.place, i, a.goal.place, j, False, (), ruled))
 
         return move
 
@@ -272,7 +281,7 @@ class Effects(Values):
         universe = self.layout.universe(a.source.place.type)
         count, source, goal, origin = self.expr(a.count).fn, self.slot(a.source).fn, self.slot(a.goal).fn, a.origin
         take, put = self._taker(a.source.place, universe, origin), self._putter(a.goal.place, universe, a.under, origin)
-        word, name, emit = a.source.place.word, a.source.place.name, self.emit
+        word, name, emit, ruled = a.source.place.word, a.source.place.name, self.emit, id(a) in self.ruled
 
         def some(s: State, n: int, i: int) -> Sequence[int]:
             if word == "pile":
@@ -297,7 +306,7 @@ class Effects(Values):
             taken = take(s, i, classes)
             put(s, j, classes)
             if emit is not None:
-                emit(Moved(origin, tuple(classes), a.source.place, i, a.goal.place, j, a.under, taken if word == "pile" else ()))
+                emit(Moved(origin, tuple(classes), a.source.place, i, a.goal.place, j, a.under, taken, ruled))
 
         if word == "pile":
 

@@ -35,7 +35,8 @@ class Became(Event):
 
 @frozen
 class Moved(Event):
-    """Pieces went from one place to another; `taken` are their positions in a pile"""
+    """Pieces went from one place to another; `taken` are their positions in a pile.  Ruled: which pieces, and where
+    they lay, follows from the rule; else somebody chose them, or a condition did"""
 
     pieces: tuple[int, ...]
     source: core.Place
@@ -44,6 +45,7 @@ class Moved(Event):
     goal_slot: int
     under: bool
     taken: tuple[int, ...]
+    ruled: bool
 
 
 @frozen

@@ -1,6 +1,7 @@
 """A game made ready to run for one player count and one set of options: closures by node number, slots, a start.
 
-The same graph is built twice: fast, and traced (`emit`), which also reports every effect.  Both walk the same nodes."""
+The same graph is built in three ways: fast; traced (`emit`), which also reports every effect; and counted (`tally`),
+which keeps what fired.  All take the same choices."""
 
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -8,6 +9,7 @@ from typing import Any
 from attrs import define, evolve, field
 
 from rulelang.core import nodes as core
+from rulelang.core.apparent import ruled, untold
 from rulelang.core.sight import origins
 from rulelang.core.threads import walk
 from rulelang.core.types import SetT, Type
@@ -18,6 +20,7 @@ from rulelang.graph.layout import CHANCE, FIRST, Layout, add_universes, error_at
 from rulelang.limits import MEMBERS
 from rulelang.runtime.budget import BY
 from rulelang.runtime.choices import AskCode, Choices
+from rulelang.runtime.counting import Counting, Tally
 from rulelang.runtime.effects import Emit
 from rulelang.runtime.events import Again, Began, Drawn, Shuffled
 from rulelang.runtime.values import SEQ_BITS, Fn, State, Values, pack_seq
@@ -522,7 +525,7 @@ def _local_places(body: Iterable[core.Statement]) -> Iterable[core.Place]:
 
 def make_program(
     game: core.Game, players: int, options: dict[str, int], chance: Chance, emit: Emit | None = None, *,
-    watch: Callable[[State], None] | None = None,
+    watch: Callable[[State], None] | None = None, tally: Tally | None = None,
     flow: tuple[core.Statement, ...] | None = None, extra: tuple[core.Variable, ...] = (), loop_counts: Iterable[core.Variable] = (),
 ) -> Program:  # fmt: skip
     """Closures for every node.  `flow` stands in for the game's own where an example runs a single step."""
@@ -530,18 +533,24 @@ def make_program(
     layout = make_layout(game, players, options)
     numbers = Values(layout)
     numbers.scratch_base = layout.size + 10_000
-    add_universes(layout, {k: int(numbers.expr(p.count).value) for k, p in game.pieces.items() if p.count is not None})
+    add_universes(layout, {k: numbers.settled(p.count) for k, p in game.pieces.items() if p.count is not None})
     for place in dict.fromkeys(_local_places(body)):
         layout.add_place(place)
-    g = compile_graph(body)
+    code = Choices(layout, emit=emit) if tally is None else Counting(layout, emit=emit, tally=tally)
+    run = code.as_run(body)
+    g = compile_graph(run)
+    code.origins, code.untold, code.ruled = origins(run), untold(run), ruled(run)
     for var in dict.fromkeys([*loop_counts, *extra, *_variables(g)]):
         layout.variables[var] = layout.size
         layout.size += 1
     persistent = layout.size
+<<<<<<< HEAD
     places = make_layout(game, players, options).size
     code = Choices(layout, emit=emit, origins=origins(body))
+=======
+>>>>>>> main
     code.scratch_base = persistent
-    code.run_pure = lambda pure: _pure(game, layout, code, pure)
+    code.run_pure = _pure
     maker = _Maker(layout, code, chance, emit, watch)
     steps = maker.steps(g)
     start = _start(game, layout, code)
@@ -554,9 +563,9 @@ def make_program(
     return Program(layout, g, steps, maker.asks, maker.forks, ends, start, places, persistent, dead, code)
 
 
-def _pure(game: core.Game, layout: Layout, code: Choices, body: tuple[core.Statement, ...]) -> Callable[[State], None]:
+def _pure(code: Choices, body: tuple[core.Statement, ...]) -> Callable[[State], None]:
     """A definition with loops: a small graph of its own over scratch slots."""
-    inner = compile_graph(body)
+    layout, inner = code.layout, compile_graph(code.as_run(body))
     for place in dict.fromkeys(_local_places(body)):
         if _size(layout, place) > MEMBERS:
             raise error_at(f"`{place.name}` stands for too many places", core.Origin(place.span))
@@ -618,7 +627,7 @@ def _start(game: core.Game, layout: Layout, code: Choices) -> State:
                 fn = code.as_type(place.starts_at, place.type)
                 value = code.store(place.type)(fn.fn(s))
             elif place.word == "counter" and place.low is not None:
-                value = max(0, int(code.expr(place.low).value))
+                value = max(0, code.settled(place.low))
             if place.starts_with is not None:
                 universe = layout.universe(place.type)
                 classes = [

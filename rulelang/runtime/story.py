@@ -68,9 +68,9 @@ class Story:
         return tuple(lines)
 
     def _moved(self, e: Moved, seat: int | None) -> str | None:
+        """All of it to whoever sees one of the two places; to the others what the public numbers show."""
         seen = self._sees(e.source, e.source_slot, seat) or self._sees(e.goal, e.goal_slot, seat)
-        counted = seen or (e.source.counted or e.goal.counted)
-        if not counted:
+        if not seen and not e.source.counted and not e.goal.counted:
             return None
         goal = plain(e.goal.type.item if isinstance(e.goal.type, SetT) else e.goal.type)
         assert isinstance(goal, PieceT)
@@ -78,8 +78,9 @@ class Story:
             what = ", ".join(self._counted(e.pieces, goal))
         else:
             what = f"{len(e.pieces)} of {' or '.join(sorted(goal.kinds))}"
-        below = " (below)" if e.under else ""
-        return f"{what}: {self._where(e.source, e.source_slot)} -> {self._where(e.goal, e.goal_slot)}{below}"
+        source = self._where(e.source, e.source_slot) if seen or e.source.counted else "out of sight"
+        to = self._where(e.goal, e.goal_slot) + (" (below)" if e.under else "") if seen or e.goal.counted else "out of sight"
+        return f"{what}: {source} -> {to}"
 
     def _counted(self, pieces: Iterable[int], t: PieceT) -> list[str]:
         counts: dict[str, int] = {}
@@ -94,5 +95,5 @@ class Story:
 
     def _where(self, place: core.Place, slot: int) -> str:
         owner, keys = self.layout.slot_name(place, slot - self.layout.slots[place])
-        name = readable(place.name) + self.words.key_text(place, keys)
+        name = readable(place.name) + self.words.key_text(place.keys, keys)
         return f"{self.words.names[owner]} {name}" if owner >= 0 else name

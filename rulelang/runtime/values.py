@@ -95,9 +95,13 @@ class Values:
     unfolded: dict[tuple[int, tuple[object, ...]], Code] = field(factory=dict)
     called: dict[int, tuple[list[int], list[Fn]]] = field(factory=dict)
     scratch_base: int = 0
+<<<<<<< HEAD
     run_pure: "Callable[[tuple[core.Statement, ...]], Fn] | None" = None
     budget: Budget = field(default=Factory(lambda self: Budget(self.layout.game.limits.steps), takes_self=True))
     cost: Cost = field(default=Factory(lambda self: Cost(self.layout), takes_self=True))
+=======
+    run_pure: "Callable[[Any, tuple[core.Statement, ...]], Fn] | None" = None
+>>>>>>> main
 
     # ------------------------------------------------------------ slots
 
@@ -116,6 +120,10 @@ class Values:
         if all(p.const for p in parts):
             return constant(fn(self.dummy()))
         return Code(fn)
+
+    def settled(self, e: core.Expr) -> int:
+        """A value that no match changes: the end of a range, the number of pieces."""
+        return int(self.expr(e).fn(self.dummy()))
 
     def slot(self, ref: core.PlaceRef) -> Code:
         """The number of the slot that a place reference means."""
@@ -960,7 +968,7 @@ class Values:
 
     def _Compute(self, e: core.Compute) -> Code:
         assert self.run_pure is not None
-        body = self.run_pure(e.body)
+        body = self.run_pure(self, e.body)
         result = self.expr(e.result).fn
 
         def fn(s: State) -> Any:

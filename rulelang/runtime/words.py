@@ -150,11 +150,11 @@ class Words:
     def value(self, choice: core.Choice, picks: tuple[int, ...]) -> tuple[Any, ...]:
         return (choice.name, *(self.data(v, p.var.type) for p, v in zip(choice.picks, picks, strict=True)))
 
-    def key_text(self, place: core.Place, keys: tuple[int, ...]) -> str:
+    def key_text(self, types: tuple[Type, ...], keys: tuple[int, ...]) -> str:
         if not keys:
             return ""
         shown = []
-        for k, t in zip(keys, place.keys, strict=True):
+        for k, t in zip(keys, types, strict=True):
             low = t.low or 0 if isinstance(t, NumberT) else 0
             shown.append(self.text(k + low, t))
         return "(" + ", ".join(shown) + ")"

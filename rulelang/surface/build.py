@@ -162,6 +162,8 @@ class Build:
 
     on_keys = on_fields
 
+    on_drawn_at = on_fields
+
     on_ex_keys = on_fields
 
     on_window = on_fields
@@ -189,6 +191,9 @@ class Build:
         rows = tuple(x for x in c if isinstance(x, n.TableRow))
         origin = c[len(params) + 1]
         return n.Table(str(c[0]), params, rows, origin, span=s, mark=m)
+
+    def on_map(self, s: Span, c: Children, m: Mark) -> Any:
+        return n.Map(str(c[0]), c[1], c[2] is not None, c[3] or (), tuple(c[5:]), c[4], span=s, mark=m)
 
     def on_table_row(self, s: Span, c: Children, m: Mark) -> Any:
         return n.TableRow(tuple(c[:-1]), c[-1], span=s, mark=m)
@@ -621,4 +626,7 @@ class Build:
         return n.Extend("kind", str(c[1]), tuple(c[3:]), c[2], span=s, mark=m)
 
     def on_extend_table(self, s: Span, c: Children, m: Mark) -> Any:
-        return n.Extend("table", str(c[0]), tuple(c[2:]), c[1], span=s, mark=m)
+        return n.Extend(str(c[0]), str(c[1]), tuple(c[3:]), c[2], span=s, mark=m)
+
+    def on_replace_rows(self, s: Span, c: Children, m: Mark) -> Any:
+        return n.ReplaceRows(str(c[1]), tuple(c[3:]), c[2], span=s, mark=m)

@@ -17,6 +17,7 @@ _SPACE = re.compile(r"[ \t]+")
 _FIRST_WORDS = re.compile(r"(?:^|\(|\|)([a-z]+)")
 _NAMES = ("NAME", "TYPE")
 _PREPOSITIONS = frozenset("among into onto to from with against under on at for by".split())  # noqa: SIM905
+_AFTER_A_TYPE = ("public", "private", "hidden", "number", "starts", "excess")
 
 
 class WordLexer(Lexer):
@@ -87,6 +88,8 @@ class WordLexer(Lexer):
                 return made
         if word.group() in _PREPOSITIONS:
             return None  # never a name, or a line with one preposition too many would be read as something else
+        if word.group() in _AFTER_A_TYPE and text[max(0, at - 8) : at].rstrip().endswith(".."):
+            return None  # `0.. public`: no end of the range, but a comma too few
         for name in _NAMES:
             if name in accepts and (made := self._match(name, text, at, end)) is not None:
                 return made
@@ -106,3 +109,7 @@ class WordLexer(Lexer):
         if anywhere is None:
             raise UnexpectedCharacters(text, at, 0, 0, allowed=terminals, state=parser_state)  # type: ignore[no-untyped-call]
         raise UnexpectedToken(anywhere, terminals, state=parser_state)  # type: ignore[no-untyped-call]
+
+    def sorts(self, text: str, at: int) -> set[str]:
+        """All that the word at this place could be, in one state or another."""
+        return {name for name in self.every if self._token(text, at, len(text), (name,)) is not None}

@@ -596,6 +596,18 @@ class Table(Node):
 
 
 @frozen
+class Map(Node):
+    """`map exits(city: City), both ways, drawn at east and south, source public`"""
+
+    name: str
+    param: Param
+    both_ways: bool
+    drawn_at: tuple[Name, ...]  # to the right, downwards; or nothing
+    rows: tuple[TableRow, ...]
+    source: str | None
+
+
+@frozen
 class ArgParam(Node):
     """`into goal: counter per player`; `, at most limit: number each default pool`"""
 
@@ -658,7 +670,7 @@ class Ranking(Node):
 
 @frozen
 class Show(Node):
-    """`show influence, best_tower`: derived values that lie on the table like places"""
+    """`show influence, strength`: derived values that lie on the table like places"""
 
     names: tuple[Name, ...]
 
@@ -667,7 +679,7 @@ class Show(Node):
 class ReplaceDeclaration(Node):
     """`replace define called_up(f: Faction)`"""
 
-    item: Define | Verb | Table | Ranking
+    item: Define | Verb | Table | Map | Ranking
 
 
 @frozen
@@ -696,11 +708,20 @@ class Offer(Node):
 
 @frozen
 class Extend(Node):
-    """`extend pieces Influence`, `extend kind Effect`, `extend table exits`"""
+    """`extend pieces Influence`, `extend kind Effect`, `extend table prices`, `extend map exits`"""
 
     word: str
     name: str
     rows: tuple[Row | TableRow, ...]
+    source: str | None
+
+
+@frozen
+class ReplaceRows(Node):
+    """`replace rows of exits`: what a table or a map has for these keys"""
+
+    name: str
+    rows: tuple[TableRow, ...]
     source: str | None
 
 
@@ -800,6 +821,7 @@ Declaration = (
     | Kind
     | Pieces
     | Table
+    | Map
     | Place
     | EachPlayer
     | Show
@@ -815,6 +837,7 @@ Declaration = (
     | Hook
     | Offer
     | Extend
+    | ReplaceRows
 )
 
 

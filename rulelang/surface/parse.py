@@ -19,10 +19,19 @@ from rulelang.source import SourceFile, Span
 from rulelang.surface import nodes
 from rulelang.surface.build import Build
 from rulelang.surface.lexer import WordLexer
+from rulelang.surface.mistakes import LONG, TOP_WORDS, Slip, Stop, slip
 
 MAX_DEPTH = 100
 MAX_OTHERWISE = 150  # in one declaration: each `otherwise if` is one deeper than the last
+<<<<<<< HEAD
 _CHAIN = {"__CHAIN", "NOT", "OF", "STAR", "SLASH", "MOD", "LPAR", "LSQB", "SUCH", "WHO", "HAS"}
+=======
+MAX_NUMBER = 2**53
+MOST_MISTAKES = 10  # that are looked for in one declaration, unless it is longer than any that people write
+LONG_DECLARATION = 100_000
+MOST_FINDINGS = 1000  # in one file: nobody reads more
+_CHAIN = {"__CHAIN", "NOT", "OF", "STAR", "SLASH", "MOD", "LPAR", "LSQB"}
+>>>>>>> main
 
 
 class TooDeep(Exception):
@@ -82,71 +91,8 @@ def make_ready() -> None:
 # ---------------------------------------------------------------- cutting, comments, errors
 
 _COMMENT = re.compile(r'"[^"\n]*"|(#[^\n]*)')
-_TOP_WORDS = [
-    "game",
-    "variant",
-    "library",
-    "data",
-    "use",
-    "option",
-    "kind",
-    "ring",
-    "pieces",
-    "table",
-    "counter",
-    "status",
-    "zone",
-    "pile",
-    "slot",
-    "each",
-    "define",
-    "verb",
-    "step",
-    "repeat",
-    "during",
-    "ranking",
-    "show",
-    "invariant",
-    "example",
-    "replace",
-    "before",
-    "after",
-    "offer",
-    "extend",
-]
-_WORDS = {
-    "_NL": "the end of the line",
-    "_INDENT": "an indented block",
-    "_DEDENT": "the end of the block",
-    "NAME": "a name",
-    "TYPE": "a kind (with a capital)",
-    "NUMBER": "a number",
-    "STRING": 'a text in "quotes"',
-    "COLON": "`:`",
-    "COMMA": "`,`",
-    "LPAR": "`(`",
-    "RPAR": "`)`",
-    "RSQB": "`]`",
-    "LSQB": "`[`",
-    "EQUAL": "`=`",
-    "PREP": "a preposition",
-    "BEST": "`most` or `fewest`",
-    "WHOSE": "`your` or `their`",
-    "VISIBLE": "`public`, `private` or `hidden`",
-    "PLACE": "a place (counter, status, zone, pile, slot)",
-    "FOLD": "`number of`, `some`, `first` or `last`",
-    "FOLD_OVER": "`total of`, `largest of` or `smallest of`",
-    "QUANTITY": "`exactly`, `up to` or `at least`",
-    "SUCH": "`where` or `who have`",
-    "COMPARE": "a comparison",
-    "SIGN": "`+` or `-`",
-    "STAR": "`*`",
-    "SLASH": "`/`",
-    "ORDER": "`starting with` or `after`",
-    "EXCESS": "`beyond` or `below`",
-    "TOGETHER": "`together` or `secretly`",
-    "ROUNDED": "`rounded down` or `rounded up`",
-}
+_OPENS = re.compile(r"(step|repeat|verb|before|after|replace|each player|during|example|always true)\b")
+_SIGNS = {"COLON": ":", "COMMA": ",", "EQUAL": "="}
 
 
 def parse(source: SourceFile, problems: Problems, limits: Limits = USUAL) -> nodes.Module:
@@ -155,13 +101,23 @@ def parse(source: SourceFile, problems: Problems, limits: Limits = USUAL) -> nod
     comments = tuple(nodes.Comment(m.group(1), span=Span(source, m.start(1), m.end(1))) for m in _COMMENT.finditer(text) if m.group(1))
     items: list[nodes.Declaration] = []
     broken: set[str] = set()
+    said: set[str] = set()
     header: nodes.Header | None = None
+<<<<<<< HEAD
     for number, (start, end) in enumerate(_cuts(source, problems)):
         if number == limits.declarations:
             message = f"more than {limits.declarations} lines at the left margin"
             problems.add("R005", message, Span(source, start, start + 1), "take a part of it into a file of its own")
             break
         item = _parse_cut(source, start, end, problems, limits)
+=======
+    enough = len(problems.found) + MOST_FINDINGS
+    for start, end in _cuts(source, problems):
+        if len(problems.found) >= enough:
+            broken.update(re.findall(r"[A-Za-z]\w*", text[start:]))
+            break
+        item = _parse_cut(source, start, end, said, problems)
+>>>>>>> main
         if isinstance(item, nodes.Header):
             if header is None and not items:
                 header = item
@@ -186,27 +142,34 @@ def _cuts(source: SourceFile, problems: Problems) -> Iterator[tuple[int, int]]:
     """Ranges of the text that hold one top-level declaration each."""
     text, starts = source.text, source.line_starts
     tops: list[int] = []
+    bare = False  # the last declaration opens a block, and no line of it is indented yet
     for start in starts:
         first = text[start : start + 1]
         if first and not first.isspace() and first != "#":
-            tops.append(start)
-        elif first in " \t" and first and not tops:
+            line = source.line_text(source.line_of(start))
+            word = re.match(r"\w*", line)
+            if not bare or (word and word.group() in TOP_WORDS):  # else a line of that block, at the margin by mistake
+                tops.append(start)
+                bare = _OPENS.match(line) is not None
+        elif first in " \t" and first:
             shown = source.line_text(source.line_of(start))
             if shown.strip() and not shown.strip().startswith("#"):
-                at = start + len(shown) - len(shown.lstrip())
-                span = Span(source, at, start + len(shown))
-                problems.add("R003", "an indented line that belongs to nothing", span, "move it to the left margin")
+                bare = False
+                if not tops:
+                    at = start + len(shown) - len(shown.lstrip())
+                    span = Span(source, at, start + len(shown))
+                    problems.add("R003", "an indented line that belongs to nothing", span, "move it to the left margin")
     tab = text.find("\t")
     while tab >= 0:
-        line = source.line_of(tab)
-        if not source.line_text(line)[: tab - source.line_starts[line - 1]].strip():
+        line_number = source.line_of(tab)
+        if not source.line_text(line_number)[: tab - source.line_starts[line_number - 1]].strip():
             problems.add("R002", "a tab in the indentation", Span(source, tab, tab + 1), "indent with four spaces")
             break
         tab = text.find("\t", tab + 1)
-    for start, end in zip(tops, [*tops[1:], len(text)], strict=False):
-        yield start, end
+    yield from zip(tops, [*tops[1:], len(text)], strict=False)
 
 
+<<<<<<< HEAD
 def _parse_cut(source: SourceFile, start: int, end: int, problems: Problems, limits: Limits) -> nodes.Declaration | nodes.Header | None:
     """One declaration; then the holes in its texts, each a value at its true place in the file."""
     problems.reached(Span(source, start, end))
@@ -238,39 +201,137 @@ def _measure(tree: "Tree[Token]", source: SourceFile, problems: Problems, limits
 def _tree(source: SourceFile, start: int, end: int, rule: str, problems: Problems) -> "Tree[Token] | None":
     text = source.text
     slice_text = text if end < len(text) or text.endswith("\n") else text + "\n"
+=======
+def _parse_cut(source: SourceFile, start: int, end: int, said: set[str], problems: Problems) -> nodes.Declaration | nodes.Header | None:
+    """One declaration.  After a mistake its line is put aside and reading begins anew, to find the next one."""
+    text = source.text if source.text.endswith("\n") else source.text + "\n"
+    stop_at = len(text) if end == len(source.text) else end
+    aside: list[int] = []
+    while True:
+        try:
+            tree = _lark().parse(TextSlice(text, start, stop_at), start="start")
+        except (UnexpectedInput, DedentError, TooDeep) as err:
+            found = _slip(source, start, end, err)
+        except LarkError as err:
+            raise AssertionError(str(err)) from err
+        else:
+            made = None if _too_large(source, start, end, problems) else _build(source, tree, problems)
+            return None if aside else made
+        line = found.span.line
+        if not _told(source, line, found, aside, said):
+            problems.add(found.code, found.message, found.span, found.hint)
+        if found.phrase:
+            said.add(" ".join(re.findall(r"\w+", found.phrase)))
+        shorter = _put_aside(text, source, line, start, stop_at, again=line in aside)
+        if shorter == text or len(aside) >= MOST_MISTAKES or found.code == "R004" or end - start > LONG_DECLARATION:
+            return None
+        text = shorter
+        aside.append(line)
+
+
+def _told(source: SourceFile, line: int, found: Slip, aside: list[int], said: set[str]) -> bool:
+    """Does it only follow from what was reported before?"""
+    below = next((n for n in range(line + 1, len(source.line_starts) + 1) if source.line_text(n).split("#")[0].strip()), 0)
+    emptied = found.code == "R003" and below in aside
+    words = re.findall(r"\w+", source.line_text(line)[:LONG])
+    phrases = {" ".join(words[i : i + n]) for n in (1, 2, 3) for i in range(len(words))}
+    return line in aside or emptied or not phrases.isdisjoint(said)
+
+
+def _put_aside(text: str, source: SourceFile, line: int, start: int, end: int, again: bool) -> str:
+    """The same text with the shortest of lines in the place of this one and of what is indented below it; the second
+    time with nothing there."""
+    first = source.line_starts[line - 1]
+    shown = source.line_text(line)
+    indent = len(shown) - len(shown.lstrip())
+    if first <= start:  # the line that says what the declaration is
+        neutral = "step x" if re.match(r"(step|repeat|verb|before|after|replace)\b", shown) and len(shown) >= 6 else ""
+        return text if again or not neutral else text[:first] + neutral.ljust(len(shown)) + text[first + len(shown) :]
+    neutral = "" if again else _neutral(source.text[start:end], indent)
+    made = (" " * indent + neutral if indent + len(neutral) <= len(shown) else "").ljust(len(shown))
+    last = first + len(shown)
+    for below in range(line + 1, source.line_of(max(start, end - 1)) + 1):
+        more = source.line_text(below)
+        if more.split("#")[0].strip() and len(more) - len(more.lstrip()) <= indent:
+            break
+        made += "\n" + " " * len(more)
+        last = source.line_starts[below - 1] + len(more)
+    return text[:first] + made + text[last:]
+
+
+def _neutral(declaration: str, indent: int) -> str:
+    """A line that says nothing, and may stand in this declaration so far from the margin."""
+    outer = re.search(r"\n( +)\S", declaration)
+    if outer is None or len(outer[1]) != indent:
+        return "x"
+    words = {"each": "define x=1", "table": "x: 1", "map": "x: []", "kind": "x: 1", "ring": "x: 1", "extend": "x: 1", "example": "run x"}
+    return words.get(declaration.split(maxsplit=1)[0], "x")
+
+
+def _build(source: SourceFile, tree: Tree[Token], problems: Problems) -> nodes.Declaration | nodes.Header | None:
+    """The declaration, if the values in its texts can be read as well."""
+    before = len(problems.found)
+    made: nodes.Declaration | nodes.Header = Build(source, lambda at, to: _hole(source, at, to, problems), problems).build(tree)
+    return made if len(problems.found) == before else None
+
+
+def _hole(source: SourceFile, start: int, end: int, problems: Problems) -> Tree[Token] | None:
+    """`price(g)` in `"buy {g} for {price(g)}"`: a value at its true place in the file"""
+>>>>>>> main
     try:
-        return _lark().parse(TextSlice(slice_text, start, len(slice_text) if end == len(text) else end), start=rule)
-    except UnexpectedToken as err:
-        _unexpected(
-            source,
-            err.token.start_pos or (start if rule == "start" else end),
-            len(str(err.token).rstrip("\n")),
-            err.token.type,
-            set(err.accepts or err.expected),
-            start,
-            end,
-            problems,
-        )
-    except UnexpectedCharacters as err:
-        _unexpected(source, err.pos_in_stream or start, 1, "", set(err.allowed or ()), start, end, problems)
-    except DedentError:
-        at = _bad_dedent(source, start, end)
-        problems.add(
-            "R003", "this line is indented like no line above it", at, "indent it like the line that it belongs to; four spaces a level"
-        )
-    except TooDeep as deep:
-        span = Span(source, deep.at, deep.at + 1)
-        problems.add("R004", f"nested more than {MAX_DEPTH} deep", span, "give a part of it a name with `let` or `define`")
-    except UnexpectedInput as err:
-        _unexpected(source, err.pos_in_stream or start, 1, "", set(), start, end, problems)
+        return _lark().parse(TextSlice(source.text, start, start + len(source.text[start:end].rstrip())), start="hole")
+    except (UnexpectedInput, TooDeep) as err:
+        found = _slip(source, start, end, err, in_text=True)
+        problems.add(found.code, found.message, found.span, found.hint)
     except LarkError as err:
         raise AssertionError(str(err)) from err
     return None
 
 
+def _too_large(source: SourceFile, start: int, end: int, problems: Problems) -> bool:
+    for digits in re.finditer(r"\d{10,}", source.text[start:end]):
+        if len(digits.group()) > 16 or int(digits.group()) > MAX_NUMBER:  # Python reads no number of some thousand digits
+            span = Span(source, start + digits.start(), start + digits.end())
+            problems.add("R005", "a number beyond 2 to the power of 53", span, "no rule needs it; use a smaller one")
+            return True
+    return False
+
+
+def _slip(source: SourceFile, start: int, end: int, err: UnexpectedInput | DedentError | TooDeep, in_text: bool = False) -> Slip:
+    match err:
+        case DedentError():
+            hint = "indent it like the line that it belongs to; four spaces a level"
+            return Slip("this line is indented like no line above it", hint, _bad_dedent(source, start, end), "R003")
+        case TooDeep():
+            span = Span(source, err.at, err.at + 1)
+            return Slip(f"nested more than {MAX_DEPTH} deep", "give a part of it a name with `let` or `define`", span, "R004")
+        case UnexpectedToken():
+            expected = frozenset(err.accepts or err.expected)
+            at = end if in_text and err.token.type == "$END" else err.token.start_pos or start
+            return slip(Stop(source, start, end, at, err.token.type, expected, _missing(source.text, err), in_text))
+        case UnexpectedCharacters():
+            return slip(Stop(source, start, end, err.pos_in_stream or start, "", frozenset(err.allowed or ()), in_text=in_text))
+    return slip(Stop(source, start, end, err.pos_in_stream or start, "", frozenset(), in_text=in_text))
+
+
+def _missing(text: str, err: UnexpectedToken) -> str:
+    """The sign that would make it go on."""
+    if err.interactive_parser is None or err.token.type in ("_NL", "_INDENT", "_DEDENT", "$END"):
+        return ""
+    lexer: WordLexer = _lark().parser.lexer.lexer
+    sorts = lexer.sorts(text, err.token.start_pos or 0)
+    for sort, sign in _SIGNS.items():
+        if sort in (err.accepts or ()):
+            going_on = err.interactive_parser.copy()  # type: ignore[no-untyped-call]
+            going_on.feed_token(Token(sort, sign))
+            if sorts & going_on.accepts():
+                return sign
+    return ""
+
+
 def _bad_dedent(source: SourceFile, start: int, end: int) -> Span:
     levels = [0]
-    for line in range_lines(source, start, end):
+    for line in range(source.line_of(start), source.line_of(max(start, end - 1)) + 1):
         text = source.line_text(line)
         if not text.strip() or text.lstrip().startswith("#"):
             continue
@@ -284,57 +345,3 @@ def _bad_dedent(source: SourceFile, start: int, end: int) -> Span:
             at = source.line_starts[line - 1]
             return Span(source, at + indent, at + len(text.split("#")[0].rstrip()))
     return Span(source, start, start + 1)
-
-
-def range_lines(source: SourceFile, start: int, end: int) -> Iterator[int]:
-    return iter(range(source.line_of(start), source.line_of(max(start, end - 1)) + 1))
-
-
-def _unexpected(source: SourceFile, at: int, length: int, found: str, expected: set[str], start: int, end: int, problems: Problems) -> None:
-    """Names a syntax error in the words of the author."""
-    text = source.text
-    line_text = source.line_text(source.line_of(min(at, max(0, len(text) - 1)))) if text else ""
-    word = re.match(r"[A-Za-z_0-9]+|.", text[at : at + 60])
-    shown = word.group() if word else ""
-    span = Span(source, at, at + max(1, min(length, len(shown)) or 1))
-    first = re.match(r"\S+", text[start:end])
-    hint, code, message = "", "R001", f"`{shown}` does not fit here"
-    if found in ("_NL", "$END") or (not shown.strip() and found not in ("_INDENT", "_DEDENT")):
-        line = source.line_of(max(0, at - 1 if found != "_NL" else at))
-        line_end = source.line_starts[line - 1] + len(source.line_text(line).rstrip())
-        span = Span(source, max(0, line_end - 1), max(1, line_end))
-        message = "the line ends too early"
-    elif found == "_INDENT":
-        message = "this line is indented, but the line above it opens no block"
-        hint = "move it to the left, or let the line above say what the block is for"
-        code = "R003"
-        below = source.line_of(at)
-        while below < len(source.line_starts) and not source.line_text(below + 1).split("#")[0].strip():
-            below += 1
-        line_text = source.line_text(min(below + 1, len(source.line_starts)))
-        at_line = source.line_starts[min(below, len(source.line_starts) - 1)]
-        span = Span(source, at_line + len(line_text) - len(line_text.lstrip()), at_line + len(line_text.rstrip()))
-    elif found == "_DEDENT":
-        message = "a block is missing here"
-        hint = "indent the lines that belong to it by four spaces"
-    wanted = sorted({_WORDS.get(e, f"`{e.lower().replace('_', ' ')}`") for e in expected if not e.startswith("__") and e != "MARK"})
-    if first and at == start and shown not in _TOP_WORDS:
-        from rulelang.diagnostics import near
-
-        message = f"`{shown}` is no declaration"
-        hint = near(shown, _TOP_WORDS) or "a line at the left margin begins with one of: " + ", ".join(_TOP_WORDS[:12]) + ", ..."
-    elif re.search(r"\b(who|where|has)\b", line_text[: max(0, at - source.line_starts[source.line_of(at) - 1])]) and re.match(
-        r"[-+*/]|to\b|into\b|among\b|from\b|[<>]=?", shown
-    ):
-        hint = "a who/where/has clause reaches to the end of the line: put it in brackets, or use `let`"
-    elif not hint and re.match(r"[-+*/]$", shown) and re.search(r"[<>]=?|\bis\b", line_text):
-        hint = "the right side of a comparison is one term: put a sum in brackets"
-    elif not hint and re.match(r"(when|if)\b", shown):
-        hint = "a condition is written `if ...`, that of an option `, only if ...`"
-    elif not hint and 0 < len(wanted) <= 8:
-        hint = "expected " + " or ".join(wanted)
-    elif not hint and "COLON" in expected:
-        hint = "expected `:`"
-    if not hint:
-        hint = "compare the line with one that works: `rulelang explain R001`"
-    problems.add(code, message, span, hint)

@@ -1,0 +1,156 @@
+"""The mistakes that a designer makes first, each with the one answer that it gets: `tests/language/mistakes.txt`.
+
+A file is the wrong game, and says how it is mended as the files of `findings/` do.  Some mistakes stand there already."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from rulelang import pipeline
+from rulelang.diagnostics import Problems, render
+from rulelang.explain import findings
+from rulelang.source import SourceFile
+from rulelang.surface.parse import MOST_FINDINGS, parse
+from tests.golden import golden, placed
+from tests.test_findings import mended_copy
+
+HERE = Path(__file__).parent / "language"
+
+# What the designer did, and the game in which they did it.
+MISTAKES: dict[str, str] = {
+    "the lines of a step stand at the left margin": "a_block_at_the_margin",
+    "a rule stands in no step": "a_rule_in_no_step",
+    "a line stands between two levels": "a_line_between_two_levels",
+    "a line is indented for no reason": "a_line_too_far_right",
+    "a block is not indented": "R003",
+    "tabs for spaces": "R002",
+    "a colon where a block begins": "a_step_with_a_colon",
+    "a colon is forgotten": "a_colon_forgotten",
+    "a comma is forgotten": "a_comma_forgotten",
+    "a title without quotes": "a_title_without_quotes",
+    "a quote is not closed": "a_quote_not_closed",
+    "a bracket is not closed": "a_bracket_not_closed",
+    "= for is": "R001",
+    "== for is": "two_equals_signs",
+    "!= for is not": "not_equal_in_signs",
+    "is greater than": "greater_than_in_words",
+    "+= for raise": "plus_equals",
+    "= for to": "set_with_equals",
+    "if ... then": "if_then",
+    "else for otherwise": "else_for_otherwise",
+    "a condition cut short: is 1 or 2": "one_or_the_other",
+    "&& for and": "signs_for_and",
+    "two comparisons in one": "between_two_numbers",
+    "for each": "for_each",
+    "while for repeat": "while_for_repeat",
+    "end if": "an_end_for_every_block",
+    "a range in words": "two_to_four",
+    "a number below 0": "a_negative_number",
+    "a misspelt name": "R103",
+    "a misspelt member": "R104",
+    "one name for two things": "R101",
+    "a capital letter": "a_capital_letter",
+    "an umlaut": "an_umlaut",
+    "a name of two words": "two_words_for_a_name",
+    "a word of the language as a name": "R102",
+    "an article": "an_article",
+    "a kind in the plural": "kind_in_the_plural",
+    "pieces written small": "pieces_written_small",
+    "have for has": "have_for_has",
+    "the wrong preposition": "wrong_preposition",
+    "a preposition too many": "R234",
+    "a preposition forgotten": "preposition_forgotten",
+    "another verb: add for raise": "another_verb",
+    "a library that is not named": "R105",
+    "a library misspelt": "R112",
+    "a file that is not there": "a_file_that_is_not_there",
+    "the remainder forgotten": "R231",
+    "the ties forgotten": "R232",
+    "the shortage forgotten": "R233",
+    "a ranking without ties": "ranking_without_ties",
+    "the ranking forgotten": "R312",
+    "the number of players forgotten": "R314",
+    "who sees it forgotten": "R246",
+    "the start forgotten": "R244",
+    "a full store": "R250",
+    "a table one short": "R204",
+    "a row too many": "a_row_too_many",
+    "a table for fewer players than the header": "a_table_for_fewer_players",
+    "a card without a number": "a_card_without_a_number",
+    "a phase that is never used": "a_verb_never_used",
+    "a step that never happens": "R341",
+    "a player's value, or the rival's?": "R301",
+    "a player's value outside of a player's block": "R302",
+    "choosing outside of a player's block": "nobody_to_choose",
+    "in turn, but from whom?": "R305",
+    "the first player without brackets": "first_player_without_brackets",
+    "together, but somebody chooses": "R306",
+    "a choice that does not say how many": "a_choice_without_any",
+    "if for only if": "a_condition_of_an_option",
+    "a card compared with a number": "a_card_compared_with_a_number",
+    "a group for a number": "R210",
+    "a card moved into a counter": "R239",
+    "a card moved into a place for coins": "a_card_into_the_wrong_zone",
+    "a coin moved from where none lie": "a_coin_from_the_deck",
+    "a loop that nothing ends": "R321",
+    "the end of a loop misspelt": "R311",
+    "a counter that falls below its range": "a_purse_overdrawn",
+    "a label that was renamed": "R122",
+}  # fmt: skip
+
+PARSER_WORDS = re.compile(
+    r"\b(tokens?|nodes?|terminals?|lexer|parser|pars(?:e|ed|ing)|syntax|AST|None|Python|traceback|exception|identifiers?"
+    r"|strings?|integers?|booleans?|expressions?|statements?|arguments?|signatures?|finite)\b"
+)
+
+
+def case(name: str) -> Path:
+    folder = pipeline.bundled("findings") if re.fullmatch(r"R\d{3}", name) else HERE / "mistakes"
+    return next(p for p in (folder / f"{name}.rule", folder / name) if p.exists())
+
+
+@pytest.mark.parametrize("name", MISTAKES.values())
+def test_one_mistake_gets_one_answer(name: str) -> None:
+    assert len(findings(case(name))) == 1
+
+
+@pytest.mark.parametrize("name", [n for n in MISTAKES.values() if not re.fullmatch(r"R\d{3}", n)])
+def test_mended_as_it_says_the_game_is_clean(name: str, tmp_path: Path) -> None:
+    assert not findings(mended_copy(case(name), tmp_path))
+
+
+def test_every_mistake_in_a_file_is_reported_and_nothing_else(tmp_path: Path) -> None:
+    wrong = HERE / "mistakes/several_mistakes.rule"
+    lines = wrong.read_text(encoding="utf-8").splitlines()
+    wanted = [n for n, line in enumerate(lines, 1) if lines[n : n + 1] and lines[n].lstrip().startswith("#>")]
+    assert [d.span.line for d in findings(wrong)] == wanted
+    assert not findings(mended_copy(wrong, tmp_path))
+
+
+def test_the_answers_read_like_this(request: pytest.FixtureRequest) -> None:
+    parts = []
+    for number, (words, name) in enumerate(MISTAKES.items(), 1):
+        said = placed("\n\n".join(render(d) for d in findings(case(name))))
+        assert not PARSER_WORDS.search(said), name
+        parts.append(f"{number}. {words}\n\n{said}\n")
+    golden(HERE / "mistakes.txt", "\n\n".join(parts), request)
+
+
+def test_every_file_is_a_mistake_of_the_list() -> None:
+    files = {p.stem for p in (HERE / "mistakes").iterdir()}
+    assert files == {n for n in MISTAKES.values() if not re.fullmatch(r"R\d{3}", n)} | {"several_mistakes"}
+
+
+def test_of_a_file_full_of_mistakes_the_first_thousand_are_told() -> None:
+    problems = Problems()
+    text = 'game x "X", players 2..2\n' + "counter pot = 3\n" * 1100 + "step a\n    raise cup by 1\n"
+    module = parse(SourceFile("x.rule", text), problems)
+    assert len(problems.found) == MOST_FINDINGS
+    assert {"pot", "cup"} <= module.unread
+
+
+def test_a_number_of_five_thousand_digits_is_too_large() -> None:
+    problems = Problems()
+    parse(SourceFile("x.rule", f'game x "X", players 2..2\ncounter pot: 0..{"9" * 5000}, public\n'), problems)
+    assert [d.code for d in problems.found] == ["R005"]
