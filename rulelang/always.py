@@ -15,13 +15,13 @@ MATCHES = 4  # random matches for every player count
 CHOICES = 5_000  # of one of them
 
 
-def run_always(loaded: Loaded) -> list[ClaimResult]:
+def run_always(loaded: Loaded, matches: int = MATCHES) -> list[ClaimResult]:
     """`always true`: looked at after every step and at every decision of some random matches of every player count."""
     assert loaded.names is not None and loaded.game is not None and loaded.flow is not None
     game = loaded.game
     broken: dict[core.Invariant, str] = {}
     for players in game.players if game.invariants else ():
-        _watch(loaded, game, players, broken)
+        _watch(loaded, game, players, matches, broken)
     results = []
     for claim in game.invariants:
         problem = None
@@ -31,7 +31,7 @@ def run_always(loaded: Loaded) -> list[ClaimResult]:
     return results
 
 
-def _watch(loaded: Loaded, game: core.Game, players: int, broken: dict[core.Invariant, str]) -> None:
+def _watch(loaded: Loaded, game: core.Game, players: int, matches: int, broken: dict[core.Invariant, str]) -> None:
     assert loaded.flow is not None
     tests: list[tuple[core.Invariant, Fn]] = []
     where = ""
@@ -42,7 +42,7 @@ def _watch(loaded: Loaded, game: core.Game, players: int, broken: dict[core.Inva
                 broken[claim] = f"with {players} players, {where}"
 
     settings = {o.name: o.default for o in game.options.values()}
-    for n in range(MATCHES):
+    for n in range(matches):
         rng = Random(f"always/{players}/{n}")
 
         def chance(s: State, name: str, items: tuple[int, ...], t: Type, whole: bool, rng: Random = rng) -> tuple[int, ...]:

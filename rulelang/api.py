@@ -174,6 +174,7 @@ class _Dice:
     script: ChanceScript | None
     words: Words | None = None
     outcomes: dict[tuple[Any, ...], tuple[int, ...]] = field(factory=dict)
+    asked: dict[tuple[Any, ...], tuple[Type, bool]] = field(factory=dict)  # for which outcomes, in order; `matchfile` tells them
 
     def __call__(self, s: State, name: str, items: tuple[int, ...], t: Type, whole: bool) -> tuple[int, ...]:
         place = s[CHANCE]
@@ -187,13 +188,14 @@ class _Dice:
         key = (place, name, items)
         if key not in self.outcomes:
             self.outcomes[key] = self._ask(name, items, t, whole)
+        self.asked.setdefault(key, (t, whole))
         return self.outcomes[key]
 
     def _ask(self, name: str, items: tuple[int, ...], t: Type, whole: bool) -> tuple[int, ...]:
         assert self.script is not None and self.words is not None and isinstance(t, SetT)
         shown = [self.words.data(x, t.item) for x in items]
         answer = self.script(name, list(shown))
-        wanted = list(answer) if whole else [answer]
+        wanted = list(answer) if whole and isinstance(answer, list | tuple) else [answer]
         left = list(items)
         found = []
         for x in wanted:

@@ -52,23 +52,23 @@ class Failed(Exception):
 
 def run_claims(loaded: Loaded, only_module: str | None = None) -> list[ClaimResult]:
     """Every example of a game with its layers (and of the libraries it uses), or of one module."""
+    assert loaded.names is not None
+    return [run_example(loaded, e, m) for e, m in loaded.names.examples if only_module is None or m.name == only_module]
+
+
+def run_example(loaded: Loaded, example: nodes.Example, module: nodes.Module) -> ClaimResult:
     assert loaded.names is not None and loaded.game is not None and loaded.flow is not None
-    results = []
-    for example, module in loaded.names.examples:
-        if only_module is not None and module.name != only_module:
-            continue
-        problem = None
-        try:
-            _Run(loaded.names, loaded.game, loaded.flow, example, module).all()
-        except Failed as failed:
-            code, message, span, hint = failed.found
-            problem = Diagnostic(code, message, span, hint, example.origin or "")
-        except RuleError as err:
-            lines = str(err).splitlines()
-            where = f"in the rules at {lines[1].strip()}" if len(lines) > 1 else ""
-            problem = Diagnostic("R403", f"the rules stop: {lines[0]}", example.span, where, example.origin or "")
-        results.append(ClaimResult(example.text, example.origin or "", module.name, example.span, problem))
-    return results
+    problem = None
+    try:
+        _Run(loaded.names, loaded.game, loaded.flow, example, module).all()
+    except Failed as failed:
+        code, message, span, hint = failed.found
+        problem = Diagnostic(code, message, span, hint, example.origin or "")
+    except RuleError as err:
+        lines = str(err).splitlines()
+        where = f"in the rules at {lines[1].strip()}" if len(lines) > 1 else ""
+        problem = Diagnostic("R403", f"the rules stop: {lines[0]}", example.span, where, example.origin or "")
+    return ClaimResult(example.text, example.origin or "", module.name, example.span, problem)
 
 
 @define(eq=False)

@@ -2,7 +2,8 @@
 
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -14,6 +15,7 @@ from rulelang.errors import MatchFileError, RuleError, RulelangError, RulesError
 if TYPE_CHECKING:
     from rulelang.api import Game, Match
     from rulelang.diagnostics import Diagnostic
+    from rulelang.mutants import Mutant
     from rulelang.pipeline import Loaded
 
 STAGES = ("surface", "names", "core", "graph", "labels")
@@ -264,6 +266,61 @@ def _base_holds(loaded: "Loaded") -> set[tuple[str, str]]:
     game = next(m for m in loaded.modules if m.header and m.header.word == "game")
     base = pipeline.load(game.source.path)
     return {(r.module, r.name) for r in run_claims(base) if r.ok} if base.ok else set()
+
+
+@cli.command()
+@click.argument("game")
+@with_option
+@click.option("--n", type=click.IntRange(1), metavar="N", help="Only so many changes, drawn with the seed.")
+@click.option("--seed", type=int, default=0, help="For another draw.")
+@click.option("--only", metavar="FILE", help="Only changes of this rule file.")
+@click.option(
+    "--matches",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="FOLDER",
+    help="Match files that must go as they went.",
+)
+def mutate(game: str, layers: tuple[str, ...], n: int | None, seed: int, only: str | None, matches: Path | None) -> int:
+    """Makes small changes to the rules, one at a time, and lists those that no example, claim or recorded match notices."""
+    from rulelang import mutate as m
+
+    plan = m.plan(game, _layers(layers), matches)
+    chosen = m.choose(m.Bench(plan).all_mutants(), only, n, seed)
+    with _progress(len(chosen)) as seen:
+        report = m.run(plan, chosen, seen)
+    _say((1, f"left out: {why}") for why in plan.left_out)
+    for v in report.of(m.FAULT):
+        click.echo(f"rulelang itself fails on this change, please report it: {_change(v.mutant)}\n    {v.by}\n")
+    for v in report.new:
+        click.echo(f"{_change(v.mutant)}\n    {v.mutant.line}\n")
+    for file, line, change in report.outdated:
+        click.echo(f"{m.ACCEPTED} gives a reason for a change that is noticed: {file}, {change}\n    {line}\n")
+    words = {
+        m.REFUSED: "refused by check", m.EXAMPLE: "noticed by an example", m.CLAIM: "noticed by a claim in random matches",
+        m.MATCH: "noticed by a recorded match", m.ENDLESS: "go on without an end", m.FAULT: "faults of rulelang",
+        m.SAME: "come to the same", m.NOTHING: "noticed by nothing",
+    }  # fmt: skip
+    against = f"{plan.claims} examples and claims" + (f" and {len(plan.matches)} recorded matches" if matches else "")
+    click.echo(f"{_plural(len(chosen), 'change')}, held against {against}")
+    _say((1, f"{len(report.of(sort)):>5} {word}") for sort, word in words.items() if report.of(sort))
+    known = len(report.of(m.NOTHING)) - len(report.new)
+    click.echo(f"{report.share:.1f} % noticed" + (f"; {m.ACCEPTED} gives a reason for {known} of the others" if known else ""))
+    return 1 if report.new or report.of(m.FAULT) else 0
+
+
+def _change(mutant: "Mutant") -> str:
+    return f"{mutant.path}:{mutant.line_number}: {mutant.change}"
+
+
+@contextmanager
+def _progress(total: int) -> "Iterator[Callable[[int], None]]":
+    """A bar on a terminal, nothing elsewhere."""
+    from rich.console import Console
+    from rich.progress import Progress
+
+    with Progress(console=Console(stderr=True), transient=True, disable=not sys.stderr.isatty()) as bar:
+        task = bar.add_task("trying changes", total=total)
+        yield lambda n: bar.advance(task, n)
 
 
 # ---------------------------------------------------------------- play and replay

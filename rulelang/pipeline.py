@@ -217,12 +217,17 @@ def _load_file(path: Path, with_: Iterable[str], problems: Problems, source: Sou
         loaded.use(layer, (home, folder), used)
     modules = [*used.values(), main]
     loaded.modules, loaded.layers = tuple(modules), tuple(layer for layer, _ in layers)
-    if any(m.header is None for m in [*modules, *loaded.layers]):
-        return loaded
-    loaded.names = collect(loaded.modules, loaded.layers, problems)
-    if loaded.names is not None:
-        loaded.game, loaded.flow = check(loaded.names, problems)
+    understand(loaded)
     return loaded
+
+
+def understand(loaded: Loaded) -> None:
+    """From the trees of all files to names and the typed core."""
+    if any(m.header is None for m in (*loaded.modules, *loaded.layers)):
+        return
+    loaded.names = collect(loaded.modules, loaded.layers, loaded.problems)
+    if loaded.names is not None:
+        loaded.game, loaded.flow = check(loaded.names, loaded.problems)
 
 
 def _base_file(header: nodes.Header, folder: Path) -> Path:

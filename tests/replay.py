@@ -8,6 +8,9 @@ Where one of theirs is several of ours (a trade in Visby), the adapter plays the
 The match is played twice side by side: every forced decision asked and answered (so that each recorded table can be
 compared at its own moment), and as it is by default; both must stay in the same state."""
 
+import json
+import pathlib as files  # `Path` is something else here
+import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -766,10 +769,28 @@ def start(record: Record, ask_forced: bool) -> tuple[Match, Adapter]:
 
 def replay(record: Record) -> Tally:
     """The whole record; raises `Mismatch` where it and the rule files disagree."""
+    return driven(record).tally
+
+
+def driven(record: Record) -> Replay:
     match, adapter = start(record, ask_forced=True)
     twin, _ = start(record, ask_forced=False)
     driver = Replay(record, match, twin, adapter)
     try:
-        return driver.run()
+        driver.run()
     except (RuleError, IllegalChoice) as error:
         raise driver.fail(f"{type(error).__name__}: {error}") from error
+    return driver
+
+
+def write_match_files(folder: str) -> None:
+    """Every record as a match file of our own: `python -m tests.replay FOLDER`, then `rulelang mutate GAME --matches FOLDER`."""
+    goal = files.Path(folder)
+    goal.mkdir(parents=True, exist_ok=True)
+    for file in sorted((files.Path(__file__).parent / "matches").glob("*.json")):
+        driver = driven(json.loads(file.read_text(encoding="utf-8")))
+        (goal / f"{file.stem}.match").write_text(driver.twin.to_text(), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    write_match_files(*sys.argv[1:])

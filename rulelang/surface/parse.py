@@ -152,7 +152,7 @@ def parse(source: SourceFile, problems: Problems) -> nodes.Module:
     broken: set[str] = set()
     header: nodes.Header | None = None
     for start, end in _cuts(source, problems):
-        item = _parse_cut(source, start, end, problems)
+        item = parse_cut(source, start, end, problems)
         if isinstance(item, nodes.Header):
             if header is None and not items:
                 header = item
@@ -198,7 +198,7 @@ def _cuts(source: SourceFile, problems: Problems) -> Iterator[tuple[int, int]]:
         yield start, end
 
 
-def _parse_cut(source: SourceFile, start: int, end: int, problems: Problems) -> nodes.Declaration | nodes.Header | None:
+def parse_cut(source: SourceFile, start: int, end: int, problems: Problems) -> nodes.Declaration | nodes.Header | None:
     """One declaration; then the holes in its texts, each a value at its true place in the file."""
     tree = _tree(source, start, end, "start", problems)
     if tree is None:
