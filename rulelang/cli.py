@@ -262,9 +262,10 @@ def _base_holds(loaded: "Loaded") -> set[tuple[str, str]]:
     """The examples that hold in the game without its layers."""
     from rulelang import pipeline
     from rulelang.claims import run_claims
+    from rulelang.diagnostics import Problems
 
-    game = next(m for m in loaded.modules if m.header and m.header.word == "game")
-    base = pipeline.load(game.source.path)
+    assert loaded.main is not None
+    base = pipeline.load_file(loaded.main, (), Problems())
     return {(r.module, r.name) for r in run_claims(base) if r.ok} if base.ok else set()
 
 

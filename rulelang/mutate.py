@@ -35,7 +35,7 @@ from rulelang.surface.parse import parse_cut
 ACCEPTED = "mutants.md"
 REFUSED, EXAMPLE, CLAIM, MATCH, ENDLESS = "refused", "example", "claim", "match", "endless"  # noticed
 SAME, NOTHING, FAULT = "same", "nothing", "fault"
-SECONDS = 30  # of the processor, for one change: many times what it takes, so that it does not depend on the machine
+SECONDS = 20  # of the processor, for one change: many times what it takes, so that it does not depend on the machine
 
 Layers = tuple[str, ...]
 Name = tuple[str, str]  # the file of an example or claim, and its text
@@ -111,17 +111,13 @@ class Plan:
 
 def plan(game: str, layers: Layers = (), folder: Path | None = None) -> Plan:
     """Loads the game, and sees what holds.  Errors in its files are raised like those of `check`."""
-    whole = pipeline.load(game, layers)
-    pipeline.require(whole)
-    main = next(m for m in whole.modules if m.header is not None and m.header.word == "game")
-    names = tuple(m.name for m in whole.layers)
-    path = str(whole.folder / f"{main.name}{pipeline.SUFFIX}") if whole.folder and not names else main.source.path
+    path, names = _game_file(game, layers)
     settings: tuple[Layers, ...] = ((), names) if names else ((),)
     held, left_out, failed = [], [], set()
     for one in settings:
         loaded = pipeline.load(path, one)
         pipeline.require(loaded)
-        results = [*run_claims(loaded), *run_always(loaded)]
+        results = [*run_claims(loaded), *run_always(loaded, 1)]
         held.append(frozenset((r.module, r.name) for r in results if r.ok))
         failed |= {(r.module, r.name) for r in results if not r.ok}
     for module, text in sorted(failed - frozenset().union(*held)):
@@ -135,6 +131,18 @@ def plan(game: str, layers: Layers = (), folder: Path | None = None) -> Plan:
             continue
         matches += [found] if found is not None else []
     return Plan(path, settings, tuple(held), tuple(matches), tuple(left_out))
+
+
+def _game_file(game: str, layers: Layers) -> tuple[str, Layers]:
+    """The file of the game and all its layers; a variant is a layer on its game."""
+    whole = pipeline.load(game, layers)
+    pipeline.require(whole)
+    if whole.main is None or whole.names is None or whole.names.header.word != "game":
+        raise UsageError(f"{game}: a library or a data file is changed together with a game that uses it")
+    file = pipeline.find(game)
+    if file == whole.main:
+        return str(file), layers
+    return str(whole.main), (*layers, file.stem if file.parent == whole.main.parent else str(file))
 
 
 def _recorded(path: str, layers: Layers, file: Path) -> Recorded | None:

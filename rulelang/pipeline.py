@@ -39,6 +39,7 @@ class Loaded:
     game: core.Game | None = None
     flow: Flow | None = None
     folder: Path | None = None
+    main: Path | None = None  # the file of the game itself
     sources: list[SourceFile] = field(factory=list)
 
     @property
@@ -202,9 +203,10 @@ def _load_file(path: Path, with_: Iterable[str], problems: Problems, source: Sou
     folder = path.parent
     if main.header is not None and main.header.word == "variant":  # a variant is loaded on its game
         layers.append((main, folder))
-        base = _base_file(main.header, folder)
-        folder = base.parent
-        main = loaded.parse(read(base))
+        path = _base_file(main.header, folder)
+        folder = path.parent
+        main = loaded.parse(read(path))
+    loaded.main = path
     wanted = [_layer_file(name, main, folder) for name in dict.fromkeys(with_)]
     layers = [*((loaded.parse(read(p)), p.parent) for p in wanted), *layers]
     used: dict[str, nodes.Module] = {}

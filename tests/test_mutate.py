@@ -13,6 +13,7 @@ from rulelang.mutants import mutants, own_modules, sorts
 from rulelang.mutate import Report
 from tests.test_cli import fails
 from tests.test_cli import rulelang as command
+from tests.test_playthroughs import variants
 
 POT = """game pot "The Pot", players 2..2
 
@@ -281,5 +282,25 @@ def test_broken_files_are_findings(tmp_path: Path) -> None:
     (tmp_path / "h.rule").write_text("step (\n", encoding="utf-8")
     fails(command("mutate", str(tmp_path / "h.rule")), 1, "R001")
     fails(command("mutate", str(tmp_path / "i.rule")), 2, "no game, file or folder")
+    (tmp_path / "j.rule").write_text('library j "J"\n\ndefine one = 1\n', encoding="utf-8")
+    fails(command("mutate", str(tmp_path / "j.rule")), 2, "together with a game that uses it")
     fails(command("mutate", "visby", "--only", "tallinn"), 2, "no changes of a file `tallinn`")
     fails(command("mutate", "visby", "--matches", str(tmp_path / "none")), 2, "does not exist")
+
+
+def test_a_bundled_game_is_found_from_anywhere(tmp_path: Path) -> None:
+    done = command("mutate", "visby", "--with", "long_winter", "--only", "long_winter", "--n", "3", cwd=tmp_path)
+    assert "3 changes, held against 40 examples and claims" in done.stdout, done.stdout + done.stderr
+
+
+# ---------------------------------------------------------------- the bundled games
+
+
+@pytest.mark.parametrize("file", sorted(pipeline.bundled("games").glob(f"*/{mutate.ACCEPTED}")), ids=lambda p: p.parent.name)
+def test_every_reason_is_for_a_change_that_is_made(file: Path) -> None:
+    loaded = pipeline.load(file.parent.name, variants(file.parent.name))
+    known = sorts(loaded)
+    made = {mutate.key(m) for module in own_modules(loaded) for m in mutants(module, known)}
+    reasons = mutate.accepted(file.parent)
+    assert reasons and set(reasons) <= made, set(reasons) - made
+    assert file.read_text(encoding="utf-8").count("\n- ") == len(reasons)
