@@ -301,7 +301,8 @@ def mutate(game: str, layers: tuple[str, ...], n: int | None, seed: int, only: s
         m.MATCH: "noticed by a recorded match", m.ENDLESS: "go on without an end", m.FAULT: "faults of rulelang",
         m.SAME: "come to the same", m.NOTHING: "noticed by nothing",
     }  # fmt: skip
-    against = f"{plan.claims} examples and claims" + (f" and {len(plan.matches)} recorded matches" if matches else "")
+    against = "1 example or claim" if plan.claims == 1 else f"{plan.claims} examples and claims"
+    against += f" and {len(plan.matches)} of the match files" if matches else ""
     click.echo(f"{_plural(len(chosen), 'change')}, held against {against}")
     _say((1, f"{len(report.of(sort)):>5} {word}") for sort, word in words.items() if report.of(sort))
     known = len(report.of(m.NOTHING)) - len(report.new)

@@ -35,7 +35,7 @@ from rulelang.surface.parse import parse_cut
 ACCEPTED = "mutants.md"
 REFUSED, EXAMPLE, CLAIM, MATCH, ENDLESS = "refused", "example", "claim", "match", "endless"  # noticed
 SAME, NOTHING, FAULT = "same", "nothing", "fault"
-SECONDS = 20  # of the processor, for one change: many times what it takes, so that it does not depend on the machine
+SECONDS = 5  # of the processor, for one example or match: many times what it takes, whatever the machine
 
 Layers = tuple[str, ...]
 Name = tuple[str, str]  # the file of an example or claim, and its text
@@ -207,8 +207,7 @@ class Bench:
         last: list[Name] = []
         for mutant in group:
             try:
-                with _within(SECONDS):
-                    found.append(_Trial(self, mutant, last).run())
+                found.append(_Trial(self, mutant, last).run())
             except _TooLong:
                 found.append((ENDLESS, ""))
             except Exception as err:  # a mistake of ours; the other changes are judged all the same
@@ -249,8 +248,8 @@ class _TooLong(Exception):
 
 
 @contextmanager
-def _within(seconds: float) -> Iterator[None]:
-    """Ends what goes on for too long, where the system has such an alarm."""
+def _in_time() -> Iterator[None]:
+    """Ends what goes on and on, where the system has such an alarm."""
     if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -259,7 +258,7 @@ def _within(seconds: float) -> Iterator[None]:
         raise _TooLong
 
     before = signal.signal(signal.SIGVTALRM, ring)
-    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    signal.setitimer(signal.ITIMER_VIRTUAL, SECONDS)
     try:
         yield
     finally:
@@ -352,7 +351,9 @@ class _Trial:
             order = dict.fromkeys([*self.last, *self.bench.in_order(layers, self.mutant)])
             for name in [n for n in order if n in held and n not in tried and n in written]:
                 tried.add(name)
-                if not run_example(loaded, *written[name]).ok:
+                with _in_time():
+                    holds = run_example(loaded, *written[name]).ok
+                if not holds:
                     if name in self.last:
                         self.last.remove(name)
                     self.last.insert(0, name)
@@ -366,17 +367,19 @@ class _Trial:
     def _refused_later(self) -> tuple[str, str] | None:
         """What `check` finds when it begins a match: dear, so in the fewest layers that the changed file has a part in."""
         _, _, loaded = next(self._in_settings())
-        check_counts(loaded)
+        with _in_time():
+            check_counts(loaded)
         return self._refused()
 
     def _claim(self) -> tuple[str, str] | None:
         """Dearer still: in one random match of each player count."""
         _, held, loaded = next(self._in_settings())
         try:
-            broken = next((r.name for r in run_always(loaded, 1) if not r.ok and (r.module, r.name) in held), None)
+            with _in_time():
+                broken = [r.name for r in run_always(loaded, 1) if not r.ok and (r.module, r.name) in held]
         except RuleError as err:
-            broken = f"a random match stops: {str(err).splitlines()[0]}"
-        return None if broken is None else (CLAIM, broken)
+            broken = [f"a random match stops: {str(err).splitlines()[0]}"]
+        return (CLAIM, broken[0]) if broken else None
 
     def _match(self) -> tuple[str, str] | None:
         for recorded in self.bench.plan.matches:
@@ -387,10 +390,12 @@ class _Trial:
                 return REFUSED, ""
             game = Game(self.bench.plan.game, recorded.layers, loaded, loaded.game)
             try:
-                for now, before in zip(course(game, recorded.text, recorded.choices), recorded.course, strict=True):
-                    if now != before:
-                        return MATCH, recorded.name
+                with _in_time():
+                    went = course(game, recorded.text, recorded.choices)
+                    same = all(now == before for now, before in zip(went, recorded.course, strict=True))
             except RulelangError:
+                same = False
+            if not same:
                 return MATCH, recorded.name
         return None
 

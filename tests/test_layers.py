@@ -14,6 +14,8 @@ ABOVE = [
     "proofs",
     "api",
     "matchfile",
+    "mutants",
+    "mutate",
     "codes",
     "show",
     "telling",

@@ -13,6 +13,7 @@ from rulelang.mutants import mutants, own_modules, sorts
 from rulelang.mutate import Report
 from tests.test_cli import fails
 from tests.test_cli import rulelang as command
+from tests.test_docs import DOCS, FILES, write
 from tests.test_playthroughs import variants
 
 POT = """game pot "The Pot", players 2..2
@@ -291,6 +292,13 @@ def test_broken_files_are_findings(tmp_path: Path) -> None:
 def test_a_bundled_game_is_found_from_anywhere(tmp_path: Path) -> None:
     done = command("mutate", "visby", "--with", "long_winter", "--only", "long_winter", "--n", "3", cwd=tmp_path)
     assert "3 changes, held against 40 examples and claims" in done.stdout, done.stdout + done.stderr
+
+
+def test_the_document_shows_what_the_command_prints(tmp_path: Path) -> None:
+    write(tmp_path, next(f for f in FILES if f.name == "fog"))
+    done = command("mutate", "fog.rule", cwd=tmp_path)
+    shown = "".join(f"    {line}\n" if line else "\n" for line in done.stdout.splitlines()[-16:])
+    assert done.returncode == 1 and shown in (DOCS[0].parent / "language.md").read_text(encoding="utf-8"), shown
 
 
 # ---------------------------------------------------------------- the bundled games
