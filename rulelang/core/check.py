@@ -41,7 +41,7 @@ def check(names: Names, problems: Problems, given: Given | None = None) -> tuple
         problems.add("R313", "nothing happens in this game", names.header.span, "write `step ...` or `repeat ...` at the left margin")
     if names.ranking is not None:
         game.ranking = _ranking(flow, names.ranking[0], Scope(names.ranking[1]))
-    elif is_game and not names.unread:
+    elif is_game and not names.unread and "ranking" not in (name for name, _ in flow.told):
         problems.add(
             "R312", "this game does not say who wins", names.header.span, "add a line at its end: `ranking by most ..., ties shared`"
         )

@@ -289,7 +289,12 @@ def _override(module: nodes.Module, names: Names, problems: Problems) -> None:
             old = names.symbols.get(new.name)
             if old is None or old.sort != "table":
                 _dangling(
-                    "table", new.name, name_span(new, new.name), [s.name for s in names.symbols.values() if s.sort == "table"], problems
+                    "table",
+                    new.name,
+                    name_span(new, new.name),
+                    [s.name for s in names.symbols.values() if s.sort == "table"],
+                    names,
+                    problems,
                 )
                 continue
             if old.module in names.layers:
@@ -304,7 +309,7 @@ def _replace_definition(new: nodes.Define | nodes.Verb, module: nodes.Module, na
     here = name_span(new, name)
     olds = names.definitions.get(name, [])
     if not olds:
-        _dangling("definition", name, here, names.definitions, problems)
+        _dangling("definition", name, here, names.definitions, names, problems)
         return
     for index, old in enumerate(olds):
         if shape(old.node.signature)[:4] == shape(new.signature)[:4]:
@@ -321,7 +326,9 @@ def _replace_definition(new: nodes.Define | nodes.Verb, module: nodes.Module, na
     )
 
 
-def _dangling(what: str, name: str, span: Span, known: Iterable[str], problems: Problems) -> None:
+def _dangling(what: str, name: str, span: Span, known: Iterable[str], names: Names, problems: Problems) -> None:
+    if names.is_unread(name):
+        return
     hint = near(name, known) or "`rulelang show labels GAME` lists everything that can be named"
     problems.add("R122", f"no {what} `{name}` to change", span, hint)
 
@@ -342,7 +349,7 @@ def _check_extensions(names: Names, problems: Problems) -> None:
         for extend, _module in extensions:
             if symbol is None or symbol.sort != extend.word:
                 known = [s.name for s in names.symbols.values() if s.sort == extend.word]
-                _dangling(extend.word, name, name_span(extend, name), known, problems)
+                _dangling(extend.word, name, name_span(extend, name), known, names, problems)
             elif isinstance(symbol.node, nodes.Kind):
                 _members(symbol.node, [*symbol.node.rows, *(r for r in extend.rows if isinstance(r, nodes.Row))], names, problems, False)
 
@@ -418,7 +425,7 @@ def _labelled(label: nodes.Label, names: Names, problems: Problems) -> list[Labe
         if plain:
             problems.add("R122", f"`{name}` is a value, not a step", label.span, f"a value is changed with `replace define {name}`")
         else:
-            _dangling("label", name, label.span, [x.text for x in names.labels] + [x.path[-1] for x in names.labels], problems)
+            _dangling("label", name, label.span, [x.text for x in names.labels] + [x.path[-1] for x in names.labels], names, problems)
         return []
     verbs = [f for f in found if f.sort == "verb"]
     exact = [f for f in found if f.path == label.parts] or verbs
