@@ -153,9 +153,9 @@ class Calls(Access):
                 kind = self.names.symbols.get(str(p.param.type.parts[0]))
                 if kind is not None and isinstance(kind.node, nodes.Kind):
                     words = [r.name for r in kind.node.rows if r.name]
-                shown = f", {p.word} {' or '.join(words) if words else '...'}" if p.is_label else f"{p.word} ..."
+                shown = " or ".join(f"`, {p.word} {word}`" for word in words or ["..."]) if p.is_label else f"`{p.word} ...`"
                 code = {"remainder": "R231", "ties": "R232", "shortage": "R233"}.get(p.word, "R230")
-                self.wrong(code, f"`{name}` does not say `{p.word}`", span, f"add `{shown}`", scope, notes)
+                self.wrong(code, f"`{name}` does not say `{p.word}`", span, f"add {shown}", scope, notes)
                 return
         for a in args:
             if a.word not in {p.word for p in s.args}:

@@ -179,7 +179,7 @@ def _margin(stop: Stop) -> Slip | None:
     if stop.at != stop.start or stop.word in TOP_WORDS:
         return None
     if stop.word in RULE_WORDS:
-        hint = "indent it below the `step` that it belongs to"
+        hint = "what happens stands below a line `step NAME`, indented by four spaces"
         return Slip(f"`{stop.word}` stands at the left margin, in no step", hint, stop.span(len(stop.word)), "R003")
     if stop.word in "{}":
         return Slip(f"a `{stop.word}` too many", "leave it out: that lines are indented is enough", stop.span(1))
