@@ -18,8 +18,6 @@ from rulelang.core.types import NoneT, PieceT, SetT, plain
 from rulelang.diagnostics import Note, Problems
 from rulelang.source import Span
 
-PASSES = 8  # a secret travels from a place inside a loop to the next in each
-
 
 @frozen
 class Secret:
@@ -49,11 +47,23 @@ class Known:
     size: Label = NOTHING
 
 
+Env = dict[core.Variable | core.Place, Known]
+
+
+@define(eq=False)
+class Repeat:
+    """What a body that comes again ended with: with that it begins, too"""
+
+    env: Env = field(factory=dict)
+    ended: Label = NOTHING
+
+
 @define(eq=False)
 class _Flow:
     problems: Problems
-    env: dict[core.Variable | core.Place, Known] = field(factory=dict)
+    env: Env = field(factory=dict)
     told: set[tuple[core.Place, tuple[str, ...]]] = field(factory=set)
+    repeats: dict[int, Repeat] = field(factory=dict)
     thread: core.Variable | None = None  # whose thread this is: nobody sees what is asked in it
 
     # ------------------------------------------------------------ values
@@ -177,18 +187,14 @@ class _Flow:
         return {}
 
     def again(self, body: tuple[core.Statement, ...], why: Label) -> dict[core.Target, Label]:
-        """A body that comes again: what it ended with is what it begins with; silent until nothing new comes."""
-        problems, told = self.problems, self.told
-        self.problems, self.told = Problems(), set()
-        ended: dict[core.Target, Label] = {}
-        for _ in range(PASSES):
-            before = dict(self.env)
-            ended = self.block(body, why | _join(ended.values()))
-            self.env = {k: _wider(before.get(k), v) for k, v in self.env.items()}
-            if self.env == before:
-                break
-        self.problems, self.told = problems, told
-        return self.block(body, why | _join(ended.values()))
+        """A body that comes again.  One pass: `check_secrecy` goes through the whole game until nothing new comes, since a
+        loop that was gone through until then inside every pass of the loop around it would take forever."""
+        last = self.repeats.setdefault(id(body), Repeat())
+        self.env = _wider(self.env, last.env)
+        ended = self.block(body, why | last.ended)
+        self.env = last.env = _wider(last.env, self.env)
+        last.ended |= _join(ended.values())
+        return ended
 
     def each(self, s: core.ForEach | core.Together, why: Label) -> dict[core.Target, Label]:
         order = s.order.items if isinstance(s, core.ForEach) and s.order is not None else ()
@@ -248,7 +254,12 @@ class _Flow:
 
 def check_secrecy(game: core.Game, problems: Problems) -> None:
     """Reports every rule that tells a secret."""
-    flow = _Flow(problems)
+    flow = _Flow(Problems())
+    before: list[tuple[Env, Label]] | None = None
+    while (now := [(r.env, r.ended) for r in flow.repeats.values()]) != before:
+        before, flow.env = now, {}
+        flow.block(game.flow, NOTHING)
+    flow.problems, flow.told, flow.env = problems, set(), {}
     flow.block(game.flow, NOTHING)
     for shown in game.shown:
         found = flow.label(shown.function.body)
@@ -268,8 +279,10 @@ def _on(label: Label, s: core.Action) -> Label:
     return frozenset(evolve(x, trail=(*x.trail, _first_line(s.origin.span))) if len(x.trail) < 3 else x for x in label)
 
 
-def _wider(a: Known | None, b: Known) -> Known:
-    return b if a is None else Known(a.content | b.content, a.size | b.size)
+def _wider(a: Env, b: Env) -> Env:
+    """What is known after one way or the other."""
+    both = {k: Known(a[k].content | b[k].content, a[k].size | b[k].size) for k in a.keys() & b.keys() if a[k] != b[k]}
+    return {**b, **a, **both}
 
 
 def _both(a: dict[core.Target, Label], b: dict[core.Target, Label]) -> dict[core.Target, Label]:
