@@ -240,7 +240,8 @@ def _load_file(path: Path, with_: Iterable[str], problems: Problems, source: Sou
     loaded.names = collect(loaded.modules, loaded.layers, problems, library_words())
     if loaded.names is not None:
         loaded.game, loaded.flow = check(loaded.names, problems)
-    if any(d.code == "R112" for d in problems.found):  # what is unknown may stand in the file that is not there
+    unused = any(d.code == "R112" for d in problems.found) or any("use" in m.unread for m in (*modules, *loaded.layers))
+    if unused:  # what is unknown may stand in the file that is not there
         problems.found[:] = [d for d in problems.found if d.code not in UNKNOWN]
     return loaded
 

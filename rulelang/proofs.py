@@ -82,7 +82,8 @@ def _report(loaded: Loaded, message: str, tables: list[Stopped], always: bool) -
         counts = sorted({t.players for t in tables if {n: v for n, v in t.settings.items() if v != usual[n]} == unusual})
         number = " or ".join([", ".join(str(n) for n in counts[:-1])] * (len(counts) > 1) + [str(counts[-1])])
         shown = f"with {number} players{' and ' if words else ''}{', '.join(words)} "
-        hint = "give this player count its numbers, or leave it out of the header"
+        what = "a row of the table, and widen its key" if "has no value for" in message else "its numbers"
+        hint = f"give this player count {what}, or leave it out of the header"
     loaded.problems.add(
         "R340",
         f"{shown}the rules stop before anybody is asked: {message}",

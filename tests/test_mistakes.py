@@ -3,6 +3,7 @@
 A file is the wrong game, and says how it is mended as the files of `findings/` do.  Some mistakes stand there already."""
 
 import re
+import shutil
 from pathlib import Path
 
 import pytest
@@ -154,3 +155,34 @@ def test_a_number_of_five_thousand_digits_is_too_large() -> None:
     problems = Problems()
     parse(SourceFile("x.rule", f'game x "X", players 2..2\ncounter pot: 0..{"9" * 5000}, public\n'), problems)
     assert [d.code for d in problems.found] == ["R005"]
+
+
+SLIPS = [  # a slip of the pen in a real game: what was written, what is written now
+    ("visby", "use visby_data, split", "use visby_data split"),
+    ("visby", "use visby_data, split", "use vsby_data, split"),
+    ("visby", "counter seals: 0.., public", "counter sels: 0.., public"),
+    ("visby", "counter wares: 0..15, public", "counter wares: 0..15 public"),
+    ("visby", "each player\n    counter seals", "each plaer\n    counter seals"),
+    ("visby", "zone hand: Action, private", "Zone hand: Action, private"),
+    ("visby", "together each player who laid mendicant", "together each Player who laid mendicant"),
+    ("visby", "            if laid mendicant\n", "            if laid laid mendicant\n"),
+    ("visby", "    end rounds if some player", "end rounds if some player"),
+    ("visby", 'step troops "III.1 Troops"', 'step troops III.1 Troops"'),
+    ("visby", '    step supply "I.', '        step supply "I.'),
+    ("tallinn", "zone row(Half): Influence", "zone row(Half) Influence"),
+    ("tallinn", "status triggered: Faction or none", "status triggered: Faction or None"),
+    ("tallinn", "define influence(f: Faction) =", "define Influence(f: Faction) ="),
+    ("tallinn", "    counter points: number", "counter points: number"),
+    ("tallinn", 'step set_up "Game Setup"', '    step set_up "Game Setup"'),
+]
+
+
+@pytest.mark.parametrize(("game", "old", "new"), SLIPS, ids=[new.strip() for _, _, new in SLIPS])
+def test_a_slip_in_a_real_game_gets_one_answer(game: str, old: str, new: str, tmp_path: Path) -> None:
+    copy = shutil.copytree(pipeline.games()[game].parent, tmp_path / game)
+    main = copy / f"{game}.rule"
+    text = main.read_text(encoding="utf-8")
+    assert text.count(old) == 1
+    main.write_text(text.replace(old, new), encoding="utf-8")
+    found = pipeline.load(str(main)).problems.sorted()
+    assert len(found) == 1, "\n\n".join(render(d) for d in found)

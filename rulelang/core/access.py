@@ -50,6 +50,7 @@ class Access:
     given: dict[int, list[tuple[int | None, tuple[int, ...], int]]] = field(factory=dict)
     expanding: list[Definition] = field(factory=list)
     expansions: int = 0
+    told: set[tuple[str, str]] = field(factory=set)  # unknown names that were reported, by module
 
     # ------------------------------------------------------------ reporting
 
@@ -311,15 +312,31 @@ class Access:
             members = self.world.kinds[wanted.kind].members
             hint = near(name, members) or f"one of: {', '.join(members[:8])}"
             return self.wrong("R104", f"`{name}` is no {wanted.kind}", span, hint, scope)
+        if any(isinstance(plain(c.type), ErrorT) for c in scope.candidates):  # perhaps a field of what was not read
+            return core.Const(0, type=ERROR, span=span)
         known = {*scope.names, *self.names.symbols, *self.names.definitions, *self.names.members, "players", "opponents", "you"}
         for candidate in scope.candidates:
             known.update(self.field_names(candidate.type))
-        return self.wrong("R103", f"unknown name `{name}`", span, near(name, known) or "declare it, or correct the spelling", scope)
+        return self.unknown(f"unknown name `{name}`", name, span, near(name, known) or "declare it, or correct the spelling", scope)
+
+    def is_unknown(self, name: str) -> bool:
+        return bool(name) and name not in self.names.symbols and name not in self.names.definitions
+
+    def unknown_place(self, name: str, span: Span, scope: Scope) -> None:
+        known = [s.name for s in self.names.symbols.values() if s.sort == "place"] + list(scope.names)
+        hint = near(name, known) or "declare it: counter, status, zone, pile or slot"
+        self.unknown(f"unknown place `{name}`", name, span, hint, scope)
+
+    def unknown(self, message: str, name: str, span: Span, hint: str, scope: Scope) -> core.Const:
+        """A name that nothing has; who misspells a declaration is told once, not at every use."""
+        made = core.Const(0, type=ERROR, span=span)
+        if name in self.names.unread or (name, scope.module.name) in self.told:
+            return made
+        self.told.add((name, scope.module.name))
+        return self.wrong("R103", message, span, hint, scope)
 
     def unknown_pieces(self, kind: str, span: Span, scope: Scope) -> core.Const:
-        if kind in self.names.unread:
-            return core.Const(0, type=ERROR, span=span)
-        return self.wrong("R103", f"unknown pieces `{kind}`", span, near(kind, self.world.pieces) or "declare them with `pieces`", scope)
+        return self.unknown(f"unknown pieces `{kind}`", kind, span, near(kind, self.world.pieces) or "declare them with `pieces`", scope)
 
     def _bound(self, name: str, binding: Any, keys: tuple[nodes.Expr, ...], owner: core.Expr | None, scope: Scope, span: Span) -> core.Expr:
         match binding:
@@ -391,7 +408,7 @@ class Access:
                 return self.place_ref(binding.expr, binding.scope, what)
             case Bound() if isinstance(binding.expr.type, ErrorT):
                 return None
-        if self.names.is_unread(e.span.text) and name not in self.names.symbols:
+        if (name in self.names.unread or self.names.is_unread(e.span.text)) and name not in self.names.symbols:
             return None
         symbol = self.names.symbols.get(name)
         if binding is None and symbol is not None and symbol.sort == "place" and self._sees(name, scope):
@@ -399,11 +416,8 @@ class Access:
             if name not in self.places:
                 return None
             return self._ref(self.places[name], keys, owner, scope, e.span)
-        if binding is None and symbol is None and name and name not in self.names.definitions:
-            known = [s.name for s in self.names.symbols.values() if s.sort == "place"] + list(scope.names)
-            self.wrong(
-                "R103", f"unknown place `{name}`", e.span, near(name, known) or "declare it: counter, status, zone, pile or slot", scope
-            )
+        if binding is None and self.is_unknown(name):
+            self.unknown_place(name, e.span, scope)
         else:
             hint = f"leave out `{e.verb}`" if isinstance(e, nodes.VerbTest) and e.verb in ("the", "a", "an") else "name the place itself"
             self.wrong("R215", f"`{e.span.text}` is not {what}", e.span, hint, scope)

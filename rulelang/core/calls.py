@@ -23,6 +23,7 @@ from rulelang.names.collect import KERNEL_VERBS, name_span
 from rulelang.names.table import Definition
 from rulelang.source import Span
 from rulelang.surface import nodes
+from rulelang.surface.mistakes import TOP_WORDS
 
 MAX_EXPANSIONS = 20_000
 OTHER_WORDS = {  # what people say for the verbs that no definition explains
@@ -71,7 +72,7 @@ class Calls(Access):
         seen = [d for d in every if self.sees_definition(d, scope)]
         if not seen:
             home = every[0].module.name if every else self.names.library.get(name)
-            if self.names.is_unread(name):
+            if name in self.names.unread:
                 return None
             if home is not None:
                 message = f"`{name}` stands in `{home}`, which this file does not use"
@@ -93,9 +94,11 @@ class Calls(Access):
             word = "verb" if verb else "name"
             meant = [f"perhaps `{form}`?" for form, words in OTHER_WORDS.items() if verb and name in words]
             hint = meant[0] if meant else near(name, [*known, *(KERNEL_VERBS if verb else ())])
+            if name in TOP_WORDS:
+                hint = "move it to the left margin"
             hint = hint or f"define it: `{'verb' if verb else 'define'} {name} ...`"
             here = Span(span.source, span.start, span.start + len(name)) if span.text.startswith(name) else span
-            self.wrong("R103", f"unknown {word} `{name}`", here, hint, scope)
+            self.unknown(f"unknown {word} `{name}`", name, here, hint, scope)
             return None
         fitting = [d for d in seen if self._fits_call(d, form, params, args)]
         for d in every:
@@ -153,9 +156,9 @@ class Calls(Access):
                 kind = self.names.symbols.get(str(p.param.type.parts[0]))
                 if kind is not None and isinstance(kind.node, nodes.Kind):
                     words = [r.name for r in kind.node.rows if r.name]
-                shown = f", {p.word} {' or '.join(words) if words else '...'}" if p.is_label else f"{p.word} ..."
+                shown = " or ".join(f"`, {p.word} {word}`" for word in words or ["..."]) if p.is_label else f"`{p.word} ...`"
                 code = {"remainder": "R231", "ties": "R232", "shortage": "R233"}.get(p.word, "R230")
-                self.wrong(code, f"`{name}` does not say `{p.word}`", span, f"add `{shown}`", scope, notes)
+                self.wrong(code, f"`{name}` does not say `{p.word}`", span, f"add {shown}", scope, notes)
                 return
         for a in args:
             if a.word not in {p.word for p in s.args}:
@@ -399,7 +402,7 @@ class Calls(Access):
         value = self.value(e, scope, wanted)
         if isinstance(wanted, SetT) or (free and isinstance(part, nodes.SetOf)):
             value = self.group(e, scope, wanted)
-        if free and free[0] not in variables and not isinstance(value.type, ErrorT):
+        if free and free[0] not in variables:
             variables[free[0]] = value.type.item if isinstance(part, nodes.SetOf) and isinstance(value.type, SetT) else value.type
         if wanted is not None:
             value = self.want(value, wanted, e.span, f"`{param.name}` of `{d.name}`", scope)
@@ -441,6 +444,9 @@ class Calls(Access):
         if isinstance(binding, Family):
             return binding
         place = self.places.get(target.name) if target is not None else None
+        if place is None and target is not None and binding is None and self.is_unknown(target.name):
+            self.unknown_place(target.name, target.span, scope)
+            return None
         if place is None or target is None:
             self.wrong(
                 "R215",
@@ -542,6 +548,15 @@ def given(value: core.Expr, line: nodes.Statement) -> core.Expr:
     """The value of a `give` line, which knows that it is."""
     made: core.Expr = evolve(value, lines=(*value.lines, line.span))
     return made
+
+
+def as_meant(s: nodes.Phrase, bad: nodes.Arg, allowed: tuple[str, ...]) -> str:
+    """`raise talers with 1` as it was meant, if one word is wrong or too much."""
+    said = [a for a in s.args if a.word in allowed]
+    if s.item is None or bad.is_label or len(said) + 1 != len(s.args) or len(allowed) != 1:
+        return ""
+    value = said[0].value if said else bad.value
+    return f"write `{s.verb} {s.item.span.text} {allowed[0]} {value.span.text}`"
 
 
 def _placed(e: core.Expr, bound: dict[core.Variable, core.Expr]) -> core.Expr:

@@ -46,7 +46,7 @@ def check(names: Names, problems: Problems, given: Given | None = None) -> tuple
         problems.add("R313", "nothing happens in this game", names.header.span, "write `step ...` or `repeat ...` at the left margin")
     if names.ranking is not None:
         game.ranking = _ranking(flow, names.ranking[0], Scope(names.ranking[1]))
-    elif is_game and not names.unread:
+    elif is_game and not names.unread and "ranking" not in (name for name, _ in flow.told):
         problems.add(
             "R312", "this game does not say who wins", names.header.span, "add a line at its end: `ranking by most ..., ties shared`"
         )
@@ -197,7 +197,8 @@ def _shown(flow: Flow, written: nodes.Show, scope: Scope) -> Iterator[core.Shown
         forms = [d for d in flow.names.definitions.get(name.name, ()) if not d.is_verb and not d.node.signature.args]
         if not forms:
             known = [x for x, ds in flow.names.definitions.items() if any(not d.is_verb for d in ds)]
-            flow.wrong("R103", f"no value `{name.name}` is defined", name.span, near(name.name, known) or "`show` names a `define`", scope)
+            hint = near(name.name, known) or "`show` names a `define`"
+            flow.unknown(f"no value `{name.name}` is defined", name.name, name.span, hint, scope)
             continue
         flow.names.used.add(id(forms[0].node))
         function = flow.function(forms[0], scope, name.span) if flow._is_function(forms[0]) else None

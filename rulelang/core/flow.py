@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Iterator
 from attrs import define, evolve, field
 
 from rulelang.core import nodes as core
-from rulelang.core.calls import given
+from rulelang.core.calls import as_meant, given
 from rulelang.core.scope import Bound, PlaceArg, Scope
 from rulelang.core.threads import judge, variables_in, walk
-from rulelang.core.types import BOOL, ERROR, NUMBER, BoolT, ErrorT, KindT, MaybeT, NumberT, PieceT, PlayerT, SetT, Type, fits, plain
+from rulelang.core.types import BOOL, ERROR, NUMBER, PLAYER, BoolT, ErrorT, KindT, MaybeT, NumberT, PieceT, PlayerT, SetT, Type, fits, plain
 from rulelang.core.values import Values
 from rulelang.diagnostics import near
 from rulelang.names.collect import name_span
@@ -106,22 +106,13 @@ class Flow(Values):
         said = {a.word: a for a in s.args}
         bad = [a for a in s.args if a.word not in allowed or a.is_label]
         if bad:
-            hint = self._mended(s, bad[0], allowed) or f"it is written `{form}`"
+            hint = as_meant(s, bad[0], allowed) or f"it is written `{form}`"
             self.wrong("R234", f"`{s.verb}` has no `{bad[0].word}`", bad[0].span, hint, scope)
             return None
         if s.item is None:
             self.wrong("R230", f"`{s.verb}` what?", s.span, f"it is written `{form}`", scope)
             return None
         return {word: a.value for word, a in said.items()}
-
-    @staticmethod
-    def _mended(s: nodes.Phrase, bad: nodes.Arg, allowed: tuple[str, ...]) -> str:
-        """`raise talers with 1` as it was meant, if one word is wrong or too much."""
-        said = [a for a in s.args if a.word in allowed]
-        if s.item is None or bad.is_label or len(said) + 1 != len(s.args) or len(allowed) != 1:
-            return ""
-        value = said[0].value if said else bad.value
-        return f"write `{s.verb} {s.item.span.text} {allowed[0]} {value.span.text}`"
 
     def _change(self, s: nodes.Phrase, scope: Scope) -> list[core.Statement]:
         words = self._words(s, scope, ("by",), f"{s.verb} COUNTER by NUMBER")
@@ -400,7 +391,8 @@ class Flow(Values):
             return (core.Loop(target, ".".join(inner.path), count, times, made, origin=origin),), at
 
         ends = set(_ends(s.body))
-        if times is None and label not in ends and all(self.names.label(end) for end in ends):  # else one of them is misspelt
+        is_misspelt = any(not self.names.label(end) for end in ends) or label in self.names.unread
+        if times is None and label not in ends and not is_misspelt:
             self.wrong("R321", f"`{label}` never ends", s.span, f"add `end {label} if ...` where the question is asked", inner)
         return self.labelled(s, inner, loop, core.Target(label), origin, False)
 
@@ -575,7 +567,9 @@ class Flow(Values):
         if name is not None:
             self.fresh(name, those.span, scope)
             inner = inner.bind(name, Bound(made))
-        if isinstance(plain(item), PlayerT):
+        if isinstance(item, ErrorT) and scope.you is None:  # perhaps players: one mistake is enough
+            inner = evolve(inner, you=core.Var(var, type=PLAYER, span=those.span))
+        elif isinstance(plain(item), PlayerT):
             if scope.you is None:
                 inner = evolve(inner, you=made)
             else:
@@ -595,7 +589,9 @@ class Flow(Values):
     def _together(self, s: nodes.Together, scope: Scope) -> list[core.Statement]:
         base, var, inner = self._element(s.those, scope)
         inner = evolve(inner, targets={}, outer_targets=inner.outer_targets | frozenset(inner.targets), mark=s.mark or inner.mark)
+        before = len(self.problems.found)
         body = self.block(s.body, inner)
+        is_whole = len(self.problems.found) == before and not self.names.unread
         made = judge(core.Together(var, base, body, False, False, origin=scope.origin(s)), self.problems, scope.heading)
         if made.asks and not s.secretly:
             self.wrong(
@@ -605,7 +601,7 @@ class Flow(Values):
                 "say `secretly each ...`: nobody sees an answer before all are given",
                 scope,
             )
-        elif s.secretly and not made.asks:
+        elif s.secretly and not made.asks and is_whole:
             self.wrong("R306", "nobody is asked in here", s.those.span, "say `together each ...`", scope)
         return [made]
 
@@ -641,7 +637,7 @@ class Flow(Values):
         choices = [self._choice(c, label, scope, False) for c in s.choices]
         joined = {id(x) for x in s.choices}
         for window in s.windows:
-            if window not in self.names.windows:
+            if window not in self.names.windows and window not in self.names.unread:
                 self.wrong(
                     "R127",
                     f"no options `during {window}`",

@@ -23,6 +23,7 @@ from rulelang.core.types import (
 )  # fmt: skip
 from rulelang.diagnostics import near
 from rulelang.surface import nodes
+from rulelang.surface.mistakes import LANGUAGE
 
 
 @define(eq=False)
@@ -128,7 +129,9 @@ class Values(Calls):
                 return core.Const(0, type=ERROR, span=e.span)
             if e.name in self.world.pieces:
                 return self.wrong("R212", f"`{e.name}` are pieces: they lie somewhere", e.span, f"say where: `{e.name} in ...`", scope)
-            return self.wrong("R103", f"unknown kind `{e.name}`", e.span, near(e.name, self.world.kinds) or "declare it with `kind`", scope)
+            small = f"write it small: `{e.name.lower()}`" if e.name.lower() in LANGUAGE else ""
+            hint = small or near(e.name, self.world.kinds) or "declare it with `kind`"
+            return self.wrong("R103", f"unknown kind `{e.name}`", e.span, hint, scope)
         self._use(e.name)
         mask = (1 << len(kind.members)) - 1
         return core.Const(mask, type=SetT(KindT(e.name)), span=e.span)
@@ -140,7 +143,9 @@ class Values(Calls):
         t = made.type
         if isinstance(t, MaybeT) and isinstance(t.item, PieceT) and isinstance(made, core.Read):
             return evolve(made, type=SetT(t.item))  # a slot, read as the set of what it holds
-        if not isinstance(t, SetT | ErrorT):
+        if isinstance(plain(t), ErrorT):
+            return evolve(made, type=ERROR)
+        if not isinstance(t, SetT):
             return self.wrong(
                 "R217", f"`{e.span.text}` is {t}, not a group", e.span, "a group is a place, a kind, players, a range or a list", scope
             )
@@ -244,6 +249,8 @@ class Values(Calls):
             return self.unknown_pieces(e.kind, e.span, scope)
         self._use(e.kind)
         base = self.group(e.place, scope)
+        if isinstance(base.type, ErrorT):
+            return base
         return core.OfKind(base, frozenset((e.kind,)), type=SetT(PieceT(frozenset((e.kind,)))), span=e.span, source=base.source)
 
     def _list(self, e: nodes.ListOf, scope: Scope, want: Type | None) -> core.Expr:

@@ -11,6 +11,7 @@ from rulelang.diagnostics import Problems, near, several
 from rulelang.names.table import Names
 from rulelang.source import Span
 from rulelang.surface import nodes
+from rulelang.surface.mistakes import LANGUAGE
 
 NO_VALUE = -1  # how `none` looks when a match runs
 MAX_PIECES = 100_000
@@ -32,8 +33,10 @@ class World:
     def type_of(self, written: nodes.TypeExpr, variables: dict[str, Type] | None = None) -> Type:
         """`Faction or none`; a capital that is no kind is a type variable of a library."""
         found: Type | None = None
-        for part in written.parts:
-            one = self._part(part, written, variables or {})
+        parts = [self._part(part, written, variables or {}) for part in written.parts]
+        if len(parts) > 1 and any(isinstance(one, ErrorT) for one in parts):
+            return ERROR  # one of them is wrong, and was reported
+        for one in parts:
             made = one if found is None else join(found, one)
             if made is None:
                 self.problems.add("R201", f"{found} and {one} do not go together", written.span, "a type is one kind, or one kind and none")
@@ -63,14 +66,14 @@ class World:
     def _word(self, word: str, span: Span, variables: dict[str, Type]) -> Type:
         if word in variables:
             return variables[word]
-        if word in self.names.unread and word not in self.names.symbols and word not in self.names.members:
-            return ERROR
         if word == "number":
             return NUMBER
         if word in ("player", "players"):
             return PLAYER
         if word == "none":
             return NONE
+        if word in self.names.unread and word not in self.names.symbols and word not in self.names.members:
+            return ERROR
         symbol = self.names.symbols.get(word)
         if symbol is not None and symbol.sort == "kind":
             self.names.used.add(id(symbol.node))
@@ -82,7 +85,8 @@ class World:
             return KindT(self.names.members[word][0])
         if word[0].isupper():
             known = [s.name for s in self.names.symbols.values() if s.sort in ("kind", "pieces")]
-            self.problems.add("R103", f"unknown kind `{word}`", span, near(word, known) or f"declare it: `kind {word}: ...`")
+            small = f"write it small: `{word.lower()}`" if word.lower() in LANGUAGE else ""
+            self.problems.add("R103", f"unknown kind `{word}`", span, small or near(word, known) or f"declare it: `kind {word}: ...`")
         else:
             self.problems.add(
                 "R103",

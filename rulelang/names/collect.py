@@ -310,7 +310,7 @@ def _replace_definition(new: nodes.Define | nodes.Verb, module: nodes.Module, na
     here = name_span(new, name)
     olds = names.definitions.get(name, [])
     if not olds:
-        _dangling("definition", name, here, names.definitions, problems)
+        _dangling("definition", name, here, names.definitions, names, problems)
         return
     for index, old in enumerate(olds):
         if shape(old.node.signature)[:4] == shape(new.signature)[:4]:
@@ -327,7 +327,9 @@ def _replace_definition(new: nodes.Define | nodes.Verb, module: nodes.Module, na
     )
 
 
-def _dangling(what: str, name: str, span: Span, known: Iterable[str], problems: Problems) -> None:
+def _dangling(what: str, name: str, span: Span, known: Iterable[str], names: Names, problems: Problems) -> None:
+    if names.is_unread(name):
+        return
     hint = near(name, known) or "`rulelang show labels GAME` lists everything that can be named"
     problems.add("R122", f"no {what} `{name}` to change", span, hint)
 
@@ -340,7 +342,7 @@ def _declared(name: str, sort: str, verb: str, span: Span, names: Names, problem
     if found is not None and found.sort in ("kind", "pieces", "table", "map"):
         problems.add("R122", f"`{name}` is no {sort}", span, f"write `{verb} {found.sort} {name}`")
     else:
-        _dangling(sort, name, span, [s.name for s in names.symbols.values() if s.sort == sort], problems)
+        _dangling(sort, name, span, [s.name for s in names.symbols.values() if s.sort == sort], names, problems)
     return None
 
 
@@ -364,7 +366,7 @@ def _check_extensions(names: Names, problems: Problems) -> None:
         known = [s.name for s in names.symbols.values() if s.sort in ("table", "map")]
         if name not in known:
             for change in changes:
-                _dangling("table or map", name, name_span(change, name), known, problems)
+                _dangling("table or map", name, name_span(change, name), known, names, problems)
 
 
 # ---------------------------------------------------------------- labels and hooks
@@ -438,7 +440,7 @@ def _labelled(label: nodes.Label, names: Names, problems: Problems) -> list[Labe
         if plain:
             problems.add("R122", f"`{name}` is a value, not a step", label.span, f"a value is changed with `replace define {name}`")
         else:
-            _dangling("label", name, label.span, [x.text for x in names.labels] + [x.path[-1] for x in names.labels], problems)
+            _dangling("label", name, label.span, [x.text for x in names.labels] + [x.path[-1] for x in names.labels], names, problems)
         return []
     verbs = [f for f in found if f.sort == "verb"]
     exact = [f for f in found if f.path == label.parts] or verbs

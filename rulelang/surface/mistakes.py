@@ -21,6 +21,13 @@ RULE_WORDS = (
     "raise", "lower", "set", "move", "shuffle", "if", "otherwise", "let", "choose", "may", "together", "secretly", "in", "end",
     "give", "needs", "say",
 )  # fmt: skip
+_SMALL_WORDS = """
+    among into onto to from with against under on at for by is in not and or of has have who where such that each every
+    some no first last any exactly up least most number total largest smallest over after starting player players opponent
+    opponents you your their none yes public private hidden starts excess beyond below lost all own usually only then ties
+    fewest times mod rounded source random turn chooses during gives default per top bottom reversed owner position true
+"""
+LANGUAGE = frozenset([*TOP_WORDS, *RULE_WORDS, *_SMALL_WORDS.split()])
 LONG = 1000  # a line beyond that is not looked at for mistakes that people make
 _BLOCKS = ("if", "otherwise", "choose", "repeat", "step", "together", "secretly", "may")
 _PLACES = "counter|status|zone|pile|slot"
@@ -105,7 +112,7 @@ class Stop:
 
     @property
     def at_line_end(self) -> bool:
-        return self.found in ("_NL", "$END", "_DEDENT") or not self.rest
+        return self.found in ("_NL", "$END", "_DEDENT") or re.fullmatch(r"(\{[^}]*\})?", self.rest) is not None
 
     def span(self, length: int, at: int | None = None) -> Span:
         first = self.at if at is None else at
@@ -114,18 +121,20 @@ class Stop:
 
 @frozen
 class Slip:
-    """What to tell the author.  Who writes `phrase` again makes the same mistake, and is not told twice."""
+    """What to tell the author.  Who writes `phrase` again makes the same mistake, and is not told twice; `meant` is how it
+    should read, and is no unknown name."""
 
     message: str
     hint: str
     span: Span
     code: str = "R001"
     phrase: str = ""
+    meant: str = ""
 
 
 def slip(stop: Stop) -> Slip:
     """The one thing to say about this place."""
-    looks: tuple[Callable[[Stop], Slip | None], ...] = (_bracket, _margin, _block, _above)
+    looks: tuple[Callable[[Stop], Slip | None], ...] = (_bracket, _margin, _misplaced, _block, _above)
     if stop.in_text:
         looks = (_bracket, _name, _look, _clause, _missing)
     elif len(stop.source.line_text(stop.line)) <= LONG:
@@ -175,7 +184,7 @@ def _margin(stop: Stop) -> Slip | None:
     if stop.at != stop.start or stop.word in TOP_WORDS:
         return None
     if stop.word in RULE_WORDS:
-        hint = "indent it below the `step` that it belongs to"
+        hint = "what happens stands below a line `step NAME`, indented by four spaces"
         return Slip(f"`{stop.word}` stands at the left margin, in no step", hint, stop.span(len(stop.word)), "R003")
     if stop.word in "{}":
         return Slip(f"a `{stop.word}` too many", "leave it out: that lines are indented is enough", stop.span(1))
@@ -183,6 +192,19 @@ def _margin(stop: Stop) -> Slip | None:
     hint = near(stop.word, TOP_WORDS) or (f"perhaps a `{said[stop.word]}`?" if stop.word in said else "")
     hint = hint or "a line at the left margin begins with `counter`, `zone`, `each player`, `define`, `step`, `repeat` or the like"
     return Slip(f"`{stop.word}` declares nothing", hint, stop.span(len(stop.word)))
+
+
+def _misplaced(stop: Stop) -> Slip | None:
+    """A rule where only declarations stand, or only options."""
+    if stop.head.strip() or stop.word not in LANGUAGE or stop.at_line_end:
+        return None
+    here = stop.span(len(stop.word))
+    if stop.sort == "each" and {"PLACE", "DEFINE"} <= stop.expected:
+        hint = "there places, pieces, definitions and verbs are declared; what happens stands in a step, or in a verb"
+        return Slip(f"`{stop.word}` cannot stand directly below `each player`", hint, here)
+    if stop.expected - {"_DEDENT"} == {"NAME"}:
+        return Slip(f"`{stop.word}` is no option", "each line below `choose` begins with the name of an option", here)
+    return None
 
 
 def _block(stop: Stop) -> Slip | None:
@@ -259,14 +281,21 @@ def _name(stop: Stop) -> Slip | None:
     here = stop.span(len(word), first)
     if not word.isascii() or (re.match(r"[^\W\d]", word) and not stop.found and not re.fullmatch(r"[a-z0-9_]+", word)):
         as_kind = word[0].isupper() and ("TYPE" in stop.expected or re.match(_KINDS, head) is not None)
-        hint = f"a name has the letters a to z, digits and `_`: write `{_better_name(word, as_kind)}`"
-        return Slip(f"`{word}` is no name", hint, here, phrase=word)
+        better = _better_name(word, as_kind)
+        hint = f"a name has the letters a to z, digits and `_`: write `{better}`"
+        return Slip(f"`{word}` is no name", hint, here, "R001", word, better)
     if stop.found == "TYPE" and "NAME" in stop.expected and "TYPE" not in stop.expected:
-        hint = f"write it small: `{_better_name(word)}`"
-        return Slip(f"`{word}` has a capital, like a kind", hint, here, phrase=word)
+        better = word.lower() if word.lower() in LANGUAGE else _better_name(word)
+        return Slip(f"`{word}` has a capital, like a kind", f"write it small: `{better}`", here, "R001", word, better)
+    small = re.search(r"\b([A-Z]\w*)\s+$", stop.head)
+    if small and small[1].lower() in LANGUAGE:
+        at = stop.at - len(stop.head) + small.start(1)
+        return Slip(f"`{small[1]}` has a capital", f"write it small: `{small[1].lower()}`", stop.span(len(small[1]), at))
+    if word[:1].isupper() and word.lower() in LANGUAGE:
+        return Slip(f"`{word}` has a capital", f"write it small: `{word.lower()}`", here)
     if re.fullmatch(_KINDS, stop.head) and stop.found == "NAME":
         better = _better_name(word, True)
-        return Slip(f"`{word}` has no capital", f"kinds and pieces begin with a capital: `{better}`", here, phrase=word)
+        return Slip(f"`{word}` has no capital", f"kinds and pieces begin with a capital: `{better}`", here, "R001", word, better)
     if re.fullmatch(_NAMED, stop.head) and re.fullmatch(r"[a-z]\w*", word):
         return Slip(f"`{word}` is a word of the language", "choose another name", here, "R102")
     two = re.fullmatch(rf"({_NAMED})(?!until\b|while\b)([a-z]\w*)[ -]*", stop.head)
@@ -274,7 +303,9 @@ def _name(stop: Stop) -> Slip | None:
     if two and more and (stop.found == "NAME" or stop.word == "-") and not (_HEADED.match(stop.head) and " " in more.group().strip()):
         phrase = f"{stop.head[two.start(2) :]}{more.group()}"
         name = _better_name(phrase)
-        return Slip("a name is one word", f"write `{name}`", stop.span(len(phrase), stop.at - len(stop.head) + two.start(2)), phrase=phrase)
+        return Slip(
+            "a name is one word", f"write `{name}`", stop.span(len(phrase), stop.at - len(stop.head) + two.start(2)), "R001", phrase, name
+        )
     return None
 
 
@@ -293,15 +324,14 @@ def _title(stop: Stop) -> Slip | None:
         hint = f'write `{stop.head.strip()} "Title"{stop.rest}`'
         return Slip("the title is missing", hint, _line_span(stop.source, stop.line)) if stop.expected == {"STRING"} else None
     title, comma, more = stop.rest.partition(",")
-    if '"' in title:
-        return None
+    title = re.sub(r'\s*\{.*|"', "", title)
     word = "heading" if _HEADED.match(stop.head) else "title"
     return Slip(f"a {word} stands in quotes", f'write `{stop.head.strip()} "{title.strip()}"{comma}{more}`', stop.span(len(title.strip())))
 
 
 # ---------------------------------------------------------------- mistakes that are known by their looks
 
-_A_PLACE = r"^\s*(?P<place>(?:your |their )?[a-z]\w*(?:\([^()]*\))?(?: of \w+)?)\s*$"
+_A_PLACE = rf"^\s*(?!(?:{'|'.join(TOP_WORDS)})\b)(?P<place>(?:your |their )?[a-z]\w*(?:\([^()]*\))?(?: of \w+)?)\s*$"
 _TEST = r"\b(?:if|where|who|has|have|that|needs|and|or|not|give)\b.*"
 
 # What stands before, what stands there; what is wrong, what to do.  `{mended}` is the line with the last word of the
@@ -363,6 +393,10 @@ _LOOKS: tuple[tuple[str, str, str, str, str], ...] = (
      "write `{mended}`", "each {who}"),
     (r"^\s*move\s+(?P<n>\d+|\(.*\))\s+$", r"(?P<x>[a-z]\w*)", "so many of what?",
      "say the kind of the pieces, with its capital: `move {n} Card from ... to ...`", ""),
+    (r"^\s*(?P<v>raise|lower)\s+(?P<x>\w+)\s+(?!by\b)\w(?!.*\bby\b).*$", "", "`{v}` is written with `by`", "write `{v} {x} by ...`", ""),
+    (r"\b(?P<w>total|largest|smallest|number)\s+(?!of\b|public\b)[\w(].*$", "", "`{w}` is written with `of`", "write `{w} of ...`", ""),
+    (r"\b(?P<p>players|opponents)\s+(?P<w>(?!who\b|where\b)[a-z]\w*)\s+$", r"\w", "a word is missing after `{p}`",
+     "perhaps `{p} who {w} ...`", ""),
     (r"^\s*[a-z]\w*\s+(?P<n>\d+)\s+$", r"(?P<x>[a-z]\w*)", "a number and a name side by side",
      "a counter changes like this: `raise {x} by {n}`, `lower {x} by {n}`", ""),
     (r"\b(?:starting with|after)\s+(?P<cut>(?P<w>first|last)\s+)$", r"(?P<x>\w+)", "after `starting with` stands one name, or brackets",
@@ -389,6 +423,10 @@ _LOOKS: tuple[tuple[str, str, str, str, str], ...] = (
 def _look(stop: Stop) -> Slip | None:
     if stop.at_line_end:
         return None
+    twice = re.search(r"\b([a-z]\w*)\s+\1\b", f"{stop.head}{stop.word}")
+    if twice is not None:
+        at = stop.at - len(stop.head) + twice.end() - len(twice[1])
+        return Slip(f"`{twice[1]}` stands twice", "leave one of them out", stop.span(len(twice[1]), at))
     for head, rest, message, hint, instead in _LOOKS:
         if head == _A_PLACE and stop.sort in ("table", "map", "kind", "pieces", "extend", "example", "each"):  # rows, not rules
             continue
@@ -467,7 +505,7 @@ def _anything(stop: Stop) -> Slip:
         return Slip("the value ends too early", _follows(stop, stop.head), stop.span(1, stop.at - 1))
     if stop.at_line_end:
         line = _line_before(stop)
-        text = _bare(stop.source.line_text(line))
+        text = re.sub(r"\s*\{[^}]*\}$", "", _bare(stop.source.line_text(line)))
         end = stop.source.line_starts[line - 1] + len(text)
         return Slip("the line ends too early", _follows(stop, text), stop.span(1, max(0, end - 1)))
     return Slip(f"`{stop.word}` does not fit here", _follows(stop, stop.head), stop.span(len(stop.word)))
@@ -478,7 +516,14 @@ def _follows(stop: Stop, head: str) -> str:
     after = f"after `{last[1]}`" if last else "here"
     if {"NAME", "NUMBER", "FOLD"} <= stop.expected:
         return f"{after} comes a value: a number, a name, `number of ...`"
-    wanted = sorted({_WHAT.get(e, f"`{e.lower().replace('_', ' ')}`") for e in stop.expected if not e.startswith("__") and e != "MARK"})
+    line = re.sub(r'"[^"]*"', "", stop.source.line_text(stop.line)[:LONG])
+    for word in re.findall(r"[a-z]\w{3,}", line):
+        is_typed_once = len(re.findall(rf"\b{word}\b", stop.source.text)) == 1
+        if word not in LANGUAGE and is_typed_once and (meant := near(word, LANGUAGE)):
+            return f"`{word}`: {meant}"
+    wanted = sorted(
+        {_WHAT.get(e, f"`{e.lower().replace('_', ' ')}`") for e in stop.expected if not e.startswith("__") and e not in ("MARK", "_DEDENT")}
+    )
     if len(wanted) > 7:
         ends = "or `}`" if stop.in_text else "a comma, or the end of the line"
         return f"{after} comes a word such as `and`, `+` or `to`, {ends}"

@@ -8,6 +8,7 @@ from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
 
+from attrs import evolve
 from lark import Lark, Token, Tree
 from lark.exceptions import LarkError, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 from lark.indenter import DedentError, Indenter
@@ -82,6 +83,8 @@ def _lark() -> Lark:
 
 _COMMENT = re.compile(r'"[^"\n]*"|(#[^\n]*)')
 _OPENS = re.compile(r"(step|repeat|verb|before|after|replace|each player|during|example|always true)\b")
+_PLACE = re.compile(r"(counter|status|zone|pile|slot)\b")
+_GOES_ON = re.compile(r" +(,|(and|or|where|who|such that|over|gives|among|into|onto|to|from|with|against|under|on|at|for|by)\b)")
 _SIGNS = {"COLON": ":", "COMMA": ",", "EQUAL": "="}
 
 
@@ -96,9 +99,10 @@ def parse(source: SourceFile, problems: Problems) -> nodes.Module:
     enough = len(problems.found) + MOST_FINDINGS
     for start, end in _cuts(source, problems):
         if len(problems.found) >= enough:
-            broken.update(re.findall(r"[A-Za-z]\w*", text[start:]))
+            broken.update(_words(text[start:]))
             break
-        item = _parse_cut(source, start, end, said, problems)
+        item, unread = _parse_cut(source, start, end, said, problems)
+        broken |= unread  # what it would have declared is not unknown, only unread
         if isinstance(item, nodes.Header):
             if header is None and not items:
                 header = item
@@ -106,8 +110,6 @@ def parse(source: SourceFile, problems: Problems) -> nodes.Module:
                 problems.add("R011", "a second header, or a header that is not first", item.span, "one file, one header")
         elif item is not None:
             items.append(item)
-        else:  # what it would have declared is not unknown, only unread
-            broken.update(re.findall(r"[A-Za-z]\w*", text[start:end]))
     whole = Span(source, 0, min(len(text), 1))
     if header is None and not problems.has_errors:
         problems.add(
@@ -129,7 +131,8 @@ def _cuts(source: SourceFile, problems: Problems) -> Iterator[tuple[int, int]]:
         if first and not first.isspace() and first != "#":
             line = source.line_text(source.line_of(start))
             word = re.match(r"\w*", line)
-            if not bare or (word and word.group() in TOP_WORDS):  # else a line of that block, at the margin by mistake
+            at_margin = word is not None and word.group() in TOP_WORDS and not (_PLACE.match(line) and _is_followed(source, start))
+            if not bare or at_margin:  # else a line of that block, at the margin by mistake
                 tops.append(start)
                 bare = _OPENS.match(line) is not None
         elif first in " \t" and first:
@@ -150,60 +153,105 @@ def _cuts(source: SourceFile, problems: Problems) -> Iterator[tuple[int, int]]:
     yield from zip(tops, [*tops[1:], len(text)], strict=False)
 
 
-def _parse_cut(source: SourceFile, start: int, end: int, said: set[str], problems: Problems) -> nodes.Declaration | nodes.Header | None:
-    """One declaration.  After a mistake its line is put aside and reading begins anew, to find the next one."""
+def _is_followed(source: SourceFile, start: int) -> bool:
+    """Does an indented line come next?"""
+    lines = (source.line_text(n) for n in range(source.line_of(start) + 1, len(source.line_starts) + 1))
+    return next((line for line in lines if line.split("#")[0].strip()), "").startswith(" ")
+
+
+def _parse_cut(
+    source: SourceFile, start: int, end: int, said: set[str], problems: Problems
+) -> tuple[nodes.Declaration | nodes.Header | None, set[str]]:
+    """One declaration, and the words in it that were not read.  After a mistake its line is put aside and reading begins
+    anew, to find the next one."""
     text = source.text if source.text.endswith("\n") else source.text + "\n"
     stop_at = len(text) if end == len(source.text) else end
-    aside: list[int] = []
-    while True:
+    aside: set[int] = set()
+    for _ in range(MOST_MISTAKES):
         try:
             tree = _lark().parse(TextSlice(text, start, stop_at), start="start")
         except (UnexpectedInput, DedentError, TooDeep) as err:
+            if aside and isinstance(err, DedentError):
+                break  # the levels are no longer those that the author sees
             found = _slip(source, start, end, err)
         except LarkError as err:
             raise AssertionError(str(err)) from err
         else:
             made = None if _too_large(source, start, end, problems) else _build(source, tree, problems)
-            return None if aside else made
-        line = found.span.line
-        if not _told(source, line, found, aside, said):
+            if made is None:
+                break
+            left, unread = _what_is_left(made, aside)
+            return left, unread | said if aside else unread
+        if not _told(source, found, aside, said):
             problems.add(found.code, found.message, found.span, found.hint)
-        if found.phrase:
-            said.add(" ".join(re.findall(r"\w+", found.phrase)))
-        shorter = _put_aside(text, source, line, start, stop_at, again=line in aside)
-        if shorter == text or len(aside) >= MOST_MISTAKES or found.code == "R004" or end - start > LONG_DECLARATION:
-            return None
+        said.update(" ".join(_words(phrase)) for phrase in (found.phrase, found.meant) if phrase)
+        shorter = _put_aside(text, source, found, start, stop_at, aside)
+        if shorter == text or found.code == "R004" or end - start > LONG_DECLARATION:
+            break
         text = shorter
-        aside.append(line)
+    return None, set(_words(source.text[start:end])) | said
 
 
-def _told(source: SourceFile, line: int, found: Slip, aside: list[int], said: set[str]) -> bool:
+def _what_is_left(made: nodes.Declaration | nodes.Header, aside: set[int]) -> tuple[nodes.Declaration | nodes.Header | None, set[str]]:
+    """Of `each player` everything but the lines put aside, of others all or nothing; and the words of the rest."""
+    if not aside:
+        return made, set()
+    if not isinstance(made, nodes.EachPlayer) or made.span.line in aside:
+        return None, set(_words(made.span.text))
+    unread = {word for line in aside for word in _words(made.span.source.line_text(line))}
+    whole = []
+    for item in made.items:
+        last = made.span.source.line_of(item.span.start + len(item.span.text.rstrip()) - 1)
+        if aside.isdisjoint(range(item.span.line, last + 1)):
+            whole.append(item)
+        else:
+            unread.update(_words(item.span.text))
+    return evolve(made, items=tuple(whole)), unread
+
+
+def _words(text: str) -> list[str]:
+    return re.findall(r"\w+", text)
+
+
+def _told(source: SourceFile, found: Slip, aside: set[int], said: set[str]) -> bool:
     """Does it only follow from what was reported before?"""
+    line = found.span.line
     below = next((n for n in range(line + 1, len(source.line_starts) + 1) if source.line_text(n).split("#")[0].strip()), 0)
     emptied = found.code == "R003" and below in aside
-    words = re.findall(r"\w+", source.line_text(line)[:LONG])
+    words = _words(source.line_text(line)[:LONG])
     phrases = {" ".join(words[i : i + n]) for n in (1, 2, 3) for i in range(len(words))}
     return line in aside or emptied or not phrases.isdisjoint(said)
 
 
-def _put_aside(text: str, source: SourceFile, line: int, start: int, end: int, again: bool) -> str:
-    """The same text with the shortest of lines in the place of this one and of what is indented below it; the second
-    time with nothing there."""
-    first = source.line_starts[line - 1]
-    shown = source.line_text(line)
+def _put_aside(text: str, source: SourceFile, found: Slip, start: int, end: int, aside: set[int]) -> str:
+    """The same text with the shortest of lines in the place of the wrong one and of what belongs to it; the second time
+    with nothing there."""
+    line = found.span.line
+    while _GOES_ON.match(source.line_text(line)) and source.line_starts[line - 1] > start:
+        aside.add(line)
+        line -= 1
+    first, shown = source.line_starts[line - 1], source.line_text(line)
     indent = len(shown) - len(shown.lstrip())
+    again = line in aside
+    aside.add(line)
     if first <= start:  # the line that says what the declaration is
         neutral = "step x" if re.match(r"(step|repeat|verb|before|after|replace)\b", shown) and len(shown) >= 6 else ""
         return text if again or not neutral else text[:first] + neutral.ljust(len(shown)) + text[first + len(shown) :]
-    neutral = "" if again else _neutral(source.text[start:end], indent)
+    declaration = source.text[start:end]
+    neutral = "" if again else _neutral(declaration, indent)
     made = (" " * indent + neutral if indent + len(neutral) <= len(shown) else "").ljust(len(shown))
     last = first + len(shown)
+    margin = indent + 1 if found.code != "R003" else indent  # who indents a line wrongly does so with its neighbours
+    if declaration.startswith("each") and re.match(r" *(step|repeat)\b", shown):
+        margin = 0
     for below in range(line + 1, source.line_of(max(start, end - 1)) + 1):
         more = source.line_text(below)
-        if more.split("#")[0].strip() and len(more) - len(more.lstrip()) <= indent:
+        is_less = more.split("#")[0].strip() and len(more) - len(more.lstrip()) < margin
+        if is_less and not (shown[indent:].startswith(("if ", "otherwise")) and more.startswith(" " * indent + "otherwise")):
             break
         made += "\n" + " " * len(more)
         last = source.line_starts[below - 1] + len(more)
+        aside.add(below)
     return text[:first] + made + text[last:]
 
 
