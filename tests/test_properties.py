@@ -15,6 +15,7 @@ import rulelang
 from rulelang.api import Match
 from rulelang.errors import IllegalChoice, RuleError
 from rulelang.runtime.events import Chosen, Counted
+from tests.folding import conserved, lying
 from tests.test_combinations import CASES
 from tests.worlds import load
 
@@ -65,42 +66,20 @@ def test_options_have_different_labels_and_values(match: Match) -> None:
 
 def pieces(match: Match) -> dict[int, dict[int, int]]:
     """How many pieces of each class lie anywhere on the table."""
-    layout = match.program.layout
-    found: dict[int, dict[int, int]] = {}
-    for place in match.game.core.places.values():
-        if not place.holds_pieces:
-            continue
-        universe = layout.universe(place.type)
-        here = found.setdefault(id(universe), {})
-        for slot in range(layout.slots[place], layout.slots[place] + layout.sizes[place]):
-            value = match.machine.s[slot]
-            if place.word == "pile":
-                lying = [(c, 1) for c in universe.unpack(value)]
-            elif place.word == "slot":
-                lying = [(value, 1)] if value >= 0 else []
-            else:
-                lying = list(universe.items(value))
-            for c, n in lying:
-                here[c] = here.get(c, 0) + n
-    return found
+    return lying(match.program, match.machine.s)
 
 
 @QUICK
 @given(matches())
 def test_pieces_are_conserved(match: Match) -> None:
-    layout = match.program.layout
-    found = pieces(match)
-    for universe in layout.universes.values():
-        assert found[id(universe)] == {c: cls.count for c, cls in enumerate(universe.classes) if cls.count}
+    assert conserved(match.program, match.machine.s)
 
 
 @pytest.mark.parametrize(("name", "layers"), CASES, ids=lambda x: x if isinstance(x, str) else "+".join(x) or "alone")
 def test_every_combination_keeps_its_pieces(name: str, layers: tuple[str, ...]) -> None:
     game = load(name, layers)
     for match in positions(game, game.players[len(layers) % len(game.players)], every=12):
-        found = pieces(match)
-        for universe in match.program.layout.universes.values():
-            assert found[id(universe)] == {c: cls.count for c, cls in enumerate(universe.classes) if cls.count}
+        assert conserved(match.program, match.machine.s)
 
 
 def positions(game: rulelang.Game, players: int, every: int = 1, seed: int = 1) -> Iterator[Match]:
