@@ -1,13 +1,15 @@
-"""Lark's tree to surface nodes, bottom up and without recursion: one method for each grammar rule.
+"""What each rule of the grammar becomes: one method of `Build` for each, called by Lark as soon as the rule is read.
 
-Each method gets the place, the children that the grammar kept, and the `{mark}` of the line."""
+Each method gets the place, the children that the grammar kept, and the `{mark}` of the line.  Lark would make trees of
+them first, with a place for every part; to make nodes at once takes half the time."""
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from attrs import define, evolve
-from lark import Token, Tree
+from lark import Token
+from lark.grammar import Rule, Terminal
 
 from rulelang.diagnostics import Problems
 from rulelang.source import SourceFile, Span
@@ -71,30 +73,15 @@ def atom(x: Any) -> Any:
     return x
 
 
-def marked(children: Children) -> tuple[Children, Mark]:
-    rest = [c for c in children if not (isinstance(c, Token) and c.type == "MARK")]
-    marks = [str(c)[1:-1].strip() for c in children if isinstance(c, Token) and c.type == "MARK"]
-    return rest, (marks[0] if marks else None)
-
-
 @define
 class Build:
+    """The nodes of one text.  What is wrong with the values in its texts is kept in `problems`."""
+
     source: SourceFile
-    hole: Callable[[int, int], "Tree[Token] | None"]
+    hole: Callable[[int, int], Any]
     problems: Problems
 
-    def build(self, tree: "Tree[Token]") -> Any:
-        built: dict[int, Any] = {}
-        for part in tree.iter_subtrees():
-            children = [built[id(c)] if isinstance(c, Tree) else c for c in part.children]
-            rest, mark = marked(children)
-            built[id(part)] = getattr(self, f"on_{part.data}")(self.span(part.meta), rest, mark)
-        return built[id(tree)]
-
-    def span(self, meta: Any) -> Span:
-        if getattr(meta, "empty", True):
-            return Span(self.source, 0, 0)
-        start, end = meta.start_pos, meta.end_pos
+    def span(self, start: int, end: int) -> Span:
         text = self.source.text
         if text[end - 1 : end].isspace() or "\n" in text[start:end]:  # the newline that ends a block is no part of it
             end = last_sign(text, start, end)
@@ -374,8 +361,8 @@ class Build:
                 parts.append(found.group())
             elif not (found.group(1) or "").strip():
                 self.problems.add("R006", "brackets in a text hold a value", here, "write a value between `{` and `}`, such as `{points}`")
-            elif (tree := self.hole(here.start + 1, here.end - 1)) is not None:
-                parts.append(self.build(tree))
+            elif (value := self.hole(here.start + 1, here.end - 1)) is not None:
+                parts.append(value)
         return n.Text(tuple(parts), span=s)
 
     def on_hole(self, s: Span, c: Children, m: Mark) -> Any:
@@ -628,3 +615,82 @@ class Build:
 
     def on_replace_rows(self, s: Span, c: Children, m: Mark) -> Any:
         return n.ReplaceRows(str(c[1]), tuple(c[3:]), c[2], span=s, mark=m)
+
+
+# ---------------------------------------------------------------- from the grammar
+
+Part = tuple[Any, int, int]  # what a rule became, and where it begins and ends
+Callback = Callable[[list[Any]], Part]
+
+
+def callbacks(rules: Iterable[Rule], current: Callable[[], Build]) -> dict[Rule, Callback]:
+    """For each rule of the grammar what is done with its children.  As in Lark's trees, words that the grammar only
+    asks for are left out, `_rules` are spread into those around them, `?rules` with one child are that child, and
+    for `[what may be missing]` stands None."""
+    return {rule: _callback(rule, current) for rule in rules}
+
+
+def _callback(rule: Rule, current: Callable[[], Build]) -> Callback:
+    name = rule.alias or rule.origin.name
+    kept, missing_at_end = _kept(rule)
+    if name.startswith("_"):
+        return lambda children: (_children(children, kept, missing_at_end), *_extent(children))
+    method: Callable[[Build, Span, Children, Mark], Any] = getattr(Build, f"on_{name}", _vanishes)
+    may_vanish = rule.options.expand1 and not rule.alias
+    bears_mark = any(symbol.name == "_end" for symbol in rule.expansion)
+
+    def made(children: list[Any]) -> Part:
+        start, end = _extent(children)
+        c = _children(children, kept, missing_at_end)
+        if may_vanish and len(c) == 1:
+            return c[0], start, end
+        mark = next((x for x in c if type(x) is Token and x.type == "MARK"), None) if bears_mark else None
+        if mark is not None:
+            c.remove(mark)
+        build = current()
+        return method(build, build.span(start, end), c, None if mark is None else mark[1:-1].strip()), start, end
+
+    return made
+
+
+def _vanishes(build: Build, s: Span, c: Children, m: Mark) -> Any:
+    raise AssertionError(f"a rule of the grammar without a node: {s}")
+
+
+def _kept(rule: Rule) -> tuple[list[tuple[int, bool, int]], int]:
+    """Which children are kept, whether they are spread, and for how many missing ones None stands before them."""
+    kept, missing, at = [], 0, 0
+    for is_missing in rule.options.empty_indices or (False,) * len(rule.expansion):
+        if is_missing:
+            missing += 1
+            continue
+        symbol = rule.expansion[at]
+        if not (isinstance(symbol, Terminal) and symbol.filter_out):
+            kept.append((at, not symbol.is_term and symbol.name.startswith("_"), missing))
+            missing = 0
+        at += 1
+    return kept, missing
+
+
+def _children(children: list[Any], kept: list[tuple[int, bool, int]], missing_at_end: int) -> list[Any]:
+    c: list[Any] = []
+    for at, spread, missing in kept:
+        if missing:
+            c += [None] * missing
+        child = children[at]
+        if type(child) is not tuple:
+            c.append(child)
+        elif not spread:
+            c.append(child[0])
+        elif c:
+            c += child[0]
+        else:  # the list of what came so far grows
+            c = child[0]
+    if missing_at_end:
+        c += [None] * missing_at_end
+    return c
+
+
+def _extent(children: list[Any]) -> tuple[int, int]:
+    first, last = children[0], children[-1]
+    return first[1] if type(first) is tuple else first.start_pos, last[2] if type(last) is tuple else last.end_pos

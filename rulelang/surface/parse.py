@@ -4,12 +4,14 @@ mistake costs one declaration and every mistake is reported with its true place 
 import os
 import re
 from collections.abc import Iterator
-from functools import lru_cache
+from copy import copy
+from functools import lru_cache, partial
 from importlib.resources import files
 from pathlib import Path
+from typing import Any
 
-from attrs import evolve
-from lark import Lark, Token, Tree
+from attrs import define, evolve, field
+from lark import Lark, Token
 from lark.exceptions import LarkError, UnexpectedCharacters, UnexpectedInput, UnexpectedToken
 from lark.indenter import DedentError, Indenter
 from lark.utils import TextSlice
@@ -17,7 +19,7 @@ from lark.utils import TextSlice
 from rulelang.diagnostics import Problems
 from rulelang.source import SourceFile, Span
 from rulelang.surface import nodes
-from rulelang.surface.build import Build
+from rulelang.surface.build import Build, callbacks
 from rulelang.surface.lexer import WordLexer
 from rulelang.surface.mistakes import LONG, TOP_WORDS, Slip, Stop, slip
 
@@ -45,7 +47,7 @@ class Blocks(Indenter):
 
     def process(self, stream: Iterator[Token]) -> Iterator[Token]:
         chain = depth = otherwise = 0
-        for token in super().process(stream):  # type: ignore[no-untyped-call]
+        for token in Indenter.process(Blocks(), stream):  # type: ignore[no-untyped-call] # a text is read while its line is
             if token.type == "_NL":
                 chain = 0
             elif token.type == "_INDENT":
@@ -61,14 +63,46 @@ class Blocks(Indenter):
             yield token
 
 
+@define
+class Grammar:
+    """Lark with its tables, and what is made of what it reads"""
+
+    lark: Lark
+    building: list[Build] = field(factory=list)  # the last is the text that is read now
+
+    def __attrs_post_init__(self) -> None:
+        self.parser.callbacks = callbacks(self.lark.rules, lambda: self.building[-1])
+
+    @property
+    def parser(self) -> Any:
+        return self.lark.parser.parser.parser
+
+    @property
+    def lexer(self) -> WordLexer:
+        made: WordLexer = self.lark.parser.lexer.lexer
+        return made
+
+    def read(self, text: TextSlice[str], what: str, build: Build) -> Any:
+        self.building.append(build)
+        try:
+            made: Any = self.lark.parse(text, start=what)
+            return made[0]
+        finally:
+            self.building.pop()
+
+
 @lru_cache(maxsize=1)
+def _grammar() -> Grammar:
+    return Grammar(_lark())
+
+
 def _lark() -> Lark:
     grammar = files("rulelang.surface").joinpath("grammar.lark").read_text(encoding="utf-8")
 
     def make(cache: str | bool) -> Lark:
         return Lark(
             grammar, start=["start", "hole"], parser="lalr", lexer=WordLexer, postlex=Blocks(),
-            propagate_positions=True, maybe_placeholders=True, cache=cache,
+            maybe_placeholders=True, cache=cache,
         )  # fmt: skip
 
     try:
@@ -167,9 +201,13 @@ def _parse_cut(
     text = source.text if source.text.endswith("\n") else source.text + "\n"
     stop_at = len(text) if end == len(source.text) else end
     aside: set[int] = set()
+    if _too_large(source, start, end, problems):
+        return None, set(_words(source.text[start:end])) | said
     for _ in range(MOST_MISTAKES):
+        in_texts = Problems()
+        build = Build(source, partial(_hole, source, in_texts), in_texts)
         try:
-            tree = _lark().parse(TextSlice(text, start, stop_at), start="start")
+            made = _grammar().read(TextSlice(text, start, stop_at), "start", build)
         except (UnexpectedInput, DedentError, TooDeep) as err:
             if aside and isinstance(err, DedentError):
                 break  # the levels are no longer those that the author sees
@@ -177,8 +215,8 @@ def _parse_cut(
         except LarkError as err:
             raise AssertionError(str(err)) from err
         else:
-            made = None if _too_large(source, start, end, problems) else _build(source, tree, problems)
-            if made is None:
+            problems.found.extend(in_texts.found)
+            if in_texts.found:
                 break
             left, unread = _what_is_left(made, aside)
             return left, unread | said if aside else unread
@@ -264,17 +302,12 @@ def _neutral(declaration: str, indent: int) -> str:
     return words.get(declaration.split(maxsplit=1)[0], "x")
 
 
-def _build(source: SourceFile, tree: Tree[Token], problems: Problems) -> nodes.Declaration | nodes.Header | None:
-    """The declaration, if the values in its texts can be read as well."""
-    before = len(problems.found)
-    made: nodes.Declaration | nodes.Header = Build(source, lambda at, to: _hole(source, at, to, problems), problems).build(tree)
-    return made if len(problems.found) == before else None
-
-
-def _hole(source: SourceFile, start: int, end: int, problems: Problems) -> Tree[Token] | None:
+def _hole(source: SourceFile, problems: Problems, start: int, end: int) -> nodes.Expr | None:
     """`price(g)` in `"buy {g} for {price(g)}"`: a value at its true place in the file"""
     try:
-        return _lark().parse(TextSlice(source.text, start, start + len(source.text[start:end].rstrip())), start="hole")
+        build = Build(source, lambda at, to: None, problems)
+        value: nodes.Expr = _grammar().read(TextSlice(source.text, start, start + len(source.text[start:end].rstrip())), "hole", build)
+        return value
     except (UnexpectedInput, TooDeep) as err:
         found = _slip(source, start, end, err, in_text=True)
         problems.add(found.code, found.message, found.span, found.hint)
@@ -313,11 +346,12 @@ def _missing(text: str, err: UnexpectedToken) -> str:
     """The sign that would make it go on."""
     if err.interactive_parser is None or err.token.type in ("_NL", "_INDENT", "_DEDENT", "$END"):
         return ""
-    lexer: WordLexer = _lark().parser.lexer.lexer
-    sorts = lexer.sorts(text, err.token.start_pos or 0)
+    sorts = _grammar().lexer.sorts(text, err.token.start_pos or 0)
     for sort, sign in _SIGNS.items():
         if sort in (err.accepts or ()):
-            going_on = err.interactive_parser.copy()  # type: ignore[no-untyped-call]
+            going_on = err.interactive_parser.copy(deepcopy_values=False)  # type: ignore[no-untyped-call]
+            going_on.parser_state.parse_conf = copy(going_on.parser_state.parse_conf)
+            going_on.parser_state.parse_conf.callbacks = {}  # to look ahead, nothing need be made
             going_on.feed_token(Token(sort, sign))
             if sorts & going_on.accepts():
                 return sign
