@@ -1,5 +1,6 @@
 """The command line: one short function for each command.  What a command needs is imported when it runs."""
 
+import json
 import os
 import re
 import sys
@@ -294,7 +295,7 @@ def _report(lines: "Iterable[Line]") -> None:
 
 
 @contextmanager
-def _progress(total: int) -> Iterator[Callable[[int], None]]:
+def _progress(total: int, of: str = "random matches") -> Iterator[Callable[[int], None]]:
     """A bar for people at a terminal, and nothing for anybody else."""
     from rich.console import Console
     from rich.progress import Progress
@@ -304,7 +305,7 @@ def _progress(total: int) -> Iterator[Callable[[int], None]]:
         return
     console = Console(stderr=True, no_color=click.get_current_context().color is False)
     with Progress(console=console, auto_refresh=False, transient=True) as bar:  # no thread of its own: processes are begun
-        task = bar.add_task("random matches", total=total)
+        task = bar.add_task(of, total=total)
         yield lambda n: bar.update(task, advance=n, refresh=True)
 
 
@@ -424,9 +425,40 @@ def _base_holds(loaded: "Loaded") -> set[tuple[str, str]]:
     from rulelang import pipeline
     from rulelang.claims import run_claims
 
-    game = next(m for m in loaded.modules if m.header and m.header.word == "game")
-    base = pipeline.load(game.source.path)
+    game = next(m.name for m in loaded.modules if m.header and m.header.word == "game")
+    beside = loaded.folder / f"{game}{pipeline.SUFFIX}" if loaded.folder is not None else Path(game)
+    base = pipeline.load(str(beside) if beside.is_file() else game)
     return {(r.module, r.name) for r in run_claims(base) if r.ok} if base.ok else set()
+
+
+# ---------------------------------------------------------------- mutate
+
+
+@cli.command()
+@click.argument("game")
+@with_option
+@click.option("--matches", type=click.Path(exists=True, file_okay=False, path_type=Path), metavar="FOLDER", help="Saved matches.")
+@click.option("--sample", type=click.IntRange(1), metavar="N", help="Only so many changes, drawn at random.")
+@click.option("--seed", type=int, default=0, help="For another draw; the same seed, the same changes.")
+@click.option("--format", "form", type=click.Choice(["text", "json"]), default="text", help="For people or for programs.")
+def mutate(game: str, layers: tuple[str, ...], matches: Path | None, sample: int | None, seed: int, form: str) -> int:
+    """Makes small changes to the rules, one at a time, and lists those that no example, claim or saved match notices."""
+    from rulelang import mutate as m
+    from rulelang.diagnostics import printable
+    from rulelang.series import cores
+
+    found = list(m.read_matches(matches, game, _layers(layers))) if matches is not None else []
+    for name, wrong in ((n, x) for n, x in found if isinstance(x, str)):
+        _fail(f"{name} is left out: {wrong}")
+    plan = m.plan(game, _layers(layers), ((n, x) for n, x in found if not isinstance(x, str)))
+    chosen = m.choose(plan, sample, seed)
+    with _progress(len(chosen), "changes") as done:
+        report = m.run(plan, chosen, cores(), done)
+    if form == "json":
+        click.echo(json.dumps(m.plain(report), indent=2))
+    else:
+        click.echo("\n".join(printable(line) for text in m.told(report) for line in text.split("\n")))
+    return 1 if report.unexplained or report.outdated or report.of(m.FAULT) else 0
 
 
 # ---------------------------------------------------------------- play and replay

@@ -1,7 +1,7 @@
 """What fired: rules, options of decisions, cells of tables and values of options, in random matches or in examples; and
 what never did, as lines for people."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -87,14 +87,19 @@ def count_options(tally: Tally, game: core.Game, settings: dict[str, int]) -> No
             tally.fired[number] = True
 
 
-def count_examples(loaded: Loaded, own: frozenset[str]) -> tuple[list[ClaimResult], Coverage]:
-    """Runs the examples of a game, and keeps which of its rules they brought about."""
-    tally = Tally(own)
+def counted(tally: Tally) -> Callable[..., Program]:
+    """Builds what runs, with an eye on what fires."""
 
     def make(game: core.Game, players: int, options: dict[str, int], *args: Any, **more: Any) -> Program:
         count_options(tally, game, options)
         return make_program(game, players, options, *args, tally=tally, **more)
 
+    return make
+
+
+def count_examples(loaded: Loaded, own: frozenset[str]) -> tuple[list[ClaimResult], Coverage]:
+    """Runs the examples of a game, and keeps which of its rules they brought about."""
+    tally = Tally(own)
     assert loaded.names is not None and loaded.game is not None
     for players in loaded.game.players:
         know_options(tally, loaded.game, players)
@@ -103,7 +108,7 @@ def count_examples(loaded: Loaded, own: frozenset[str]) -> tuple[list[ClaimResul
     tally.clear()
     results = []
     for example, module in loaded.names.examples:
-        results.append(run_example(loaded, example, module, make))
+        results.append(run_example(loaded, example, module, counted(tally)))
         tally.settle()
     return results, taken(tally)
 

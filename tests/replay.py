@@ -766,10 +766,15 @@ def start(record: Record, ask_forced: bool) -> tuple[Match, Adapter]:
 
 def replay(record: Record) -> Tally:
     """The whole record; raises `Mismatch` where it and the rule files disagree."""
+    return driven(record).tally
+
+
+def driven(record: Record) -> Replay:
     match, adapter = start(record, ask_forced=True)
     twin, _ = start(record, ask_forced=False)
     driver = Replay(record, match, twin, adapter)
     try:
-        return driver.run()
+        driver.run()
     except (RuleError, IllegalChoice) as error:
         raise driver.fail(f"{type(error).__name__}: {error}") from error
+    return driver

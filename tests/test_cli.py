@@ -56,6 +56,11 @@ def test_check_reports_all_findings_of_all_files(tmp_path: Path) -> None:
 WRONG = 'game x "X", players 2..2\nstep a\n    raise pot by 1\nranking by fewest number of players, ties shared\n'
 
 
+def test_layers_are_tested_from_anywhere(tmp_path: Path) -> None:
+    done = rulelang("test", "visby", "--with", "long_winter", cwd=tmp_path)
+    assert done.returncode == 0 and "of a base game changed by its layers" in done.stdout, done.stdout + done.stderr
+
+
 def test_check_reads_standard_input() -> None:
     fails(rulelang("check", "-", stdin=WRONG), 1, "<standard input>:3:11")
 

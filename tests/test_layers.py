@@ -17,6 +17,8 @@ ABOVE = [
     "playouts",
     "shrink",
     "series",
+    "mutants",
+    "mutate",
     "report",
     "page",
     "codes",
