@@ -291,10 +291,8 @@ def test_a_reason_counts_wherever_its_line_stands_and_is_said_to_be_of_no_use(tm
 def test_broken_files_are_findings(tmp_path: Path) -> None:
     (tmp_path / "g.rule").write_text('game g "G", players 2..2\n\nstep s\n    raise pot by 1\n', encoding="utf-8")
     fails(command("mutate", str(tmp_path / "g.rule")), 1, "unknown place `pot`")
-    fails(command("mutate", str(tmp_path / "i.rule")), 2, "no game, file or folder")
     (tmp_path / "j.rule").write_text('library j "J"\n\ndefine one = 1\n', encoding="utf-8")
     fails(command("mutate", str(tmp_path / "j.rule")), 2, "name the game that it belongs to")
-    fails(command("mutate", "visby", "--matches", str(tmp_path / "none")), 2, "does not exist")
 
 
 def test_the_document_shows_what_the_command_prints(tmp_path: Path) -> None:
