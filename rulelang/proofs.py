@@ -10,6 +10,7 @@ from rulelang.diagnostics import Note
 from rulelang.errors import RuleError
 from rulelang.graph import nodes as graph
 from rulelang.pipeline import Loaded, uncollected
+from rulelang.prove.never import report_nevers
 from rulelang.runtime.machine import Machine
 from rulelang.runtime.program import Program, make_program
 from rulelang.runtime.settings import combinations, option_word
@@ -35,8 +36,9 @@ def check_counts(loaded: Loaded) -> None:
     steps: dict[core.Origin, str] = {}
     with uncollected():
         _begin_all(loaded, game, flow, reached, steps)
+        happens = report_nevers(game, flow, loaded.names, loaded.problems)
     for origin, path in steps.items():
-        if origin not in reached:
+        if origin not in reached or (origin.span.source.path, origin.span.start) not in happens:
             hint = "no player count and no option leads here: change the condition above it, or leave the step out"
             loaded.problems.add("R341", f"`{path}` never happens", _first_line(origin.span), hint)
 

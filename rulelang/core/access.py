@@ -6,6 +6,7 @@ from typing import Any
 from attrs import define, field
 
 from rulelang.core import nodes as core
+from rulelang.core.idle import Noticed
 from rulelang.core.scope import Bound, Family, Measure, PlaceArg, Scope, ViewArg
 from rulelang.core.types import (
     BOOL,
@@ -48,6 +49,7 @@ class Access:
     functions: dict[int, core.Function] = field(factory=dict)
     loop_counts: dict[str, core.Variable] = field(factory=dict)
     given: dict[int, list[tuple[int | None, tuple[int, ...], int]]] = field(factory=dict)
+    noticed: Noticed = field(factory=Noticed)
     expanding: list[Definition] = field(factory=list)
     expansions: int = 0
     told: set[tuple[str, str]] = field(factory=set)  # unknown names that were reported, by module
@@ -343,6 +345,8 @@ class Access:
             case Bound() if isinstance(binding.expr.type, ErrorT):
                 return binding.expr
             case Bound() if not keys and owner is None:
+                if isinstance(binding.expr, core.Var):
+                    self.noticed.mentioned.add(binding.expr.var)
                 return binding.expr
             case Measure() if not keys:
                 if owner is None and not scope.candidates:
@@ -373,6 +377,7 @@ class Access:
 
     def read(self, ref: core.PlaceRef, span: Span) -> core.Expr:
         source = ref if ref.place.holds_pieces else None
+        self.noticed.read.add(ref.place)
         return core.Read(ref, type=ref.place.type, span=span, source=source)
 
     # ------------------------------------------------------------ places
@@ -527,6 +532,7 @@ class Access:
         made = tuple(
             self.want(self.value(k, scope, t), t, k.span, f"the key of `{name}`", scope) for k, t in zip(keys, found.keys, strict=True)
         )
+        self.noticed.fields.add(name)
         return core.FieldOf(name, made, item, type=found.type, span=span)
 
     def _table(self, name: str, keys: tuple[nodes.Expr, ...], scope: Scope, span: Span) -> core.Expr:
@@ -540,6 +546,7 @@ class Access:
         made = tuple(
             self.want(self.value(k, scope, t), t, k.span, f"the key of `{name}`", scope) for k, t in zip(keys, table.keys, strict=True)
         )
+        self.noticed.lookups.append((table, made))
         return core.TableAt(table, made, type=table.type, span=span)
 
     def fresh(self, name: str, span: Span, scope: Scope) -> None:

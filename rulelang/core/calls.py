@@ -492,6 +492,7 @@ class Calls(Access):
                     self.fresh(statement.name, statement.span, scope)
                     value = self.value(statement.value, scope)
                     var = core.Variable(statement.name, value.type, value.source)
+                    self.noticed.lets.append((var, statement))
                     inner = scope.bind(statement.name, Bound(core.Var(var, type=value.type, span=statement.span, source=value.source)))
                     rest = self.gives(body[index + 1 :], inner, d)
                     return core.LetIn(var, value, rest, type=rest.type, span=statement.span, source=rest.source, lines=(statement.span,))

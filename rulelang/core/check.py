@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 from rulelang.core import nodes as core
 from rulelang.core.flow import Flow
+from rulelang.core.idle import report_idle
 from rulelang.core.scope import Scope
 from rulelang.core.secrecy import check_secrecy
 from rulelang.core.tables import build_tables
@@ -59,6 +60,8 @@ def check(names: Names, problems: Problems, given: Given | None = None) -> tuple
     if not problems.has_errors:  # after a mistake nobody knows what is used, or told
         check_secrecy(game, problems)
         _unused(names, problems)
+        if is_game and not problems.has_errors:
+            report_idle(flow.noticed, game, names, problems)
     return game, flow
 
 

@@ -6,6 +6,7 @@ from attrs import define, evolve, field
 
 from rulelang.core import nodes as core
 from rulelang.core.calls import as_meant, given
+from rulelang.core.idle import Picked
 from rulelang.core.scope import Bound, PlaceArg, Scope
 from rulelang.core.threads import judge, variables_in, walk
 from rulelang.core.types import BOOL, ERROR, NUMBER, PLAYER, BoolT, ErrorT, KindT, MaybeT, NumberT, PieceT, PlayerT, SetT, Type, fits, plain
@@ -123,9 +124,11 @@ class Flow(Values):
             self.wrong("R230", f"`{s.verb}` by how much?", s.span, f"write `{s.verb} {mended}`", scope)
             return []
         ref = self.place_ref(s.item, scope, "a counter")
+        was_read = ref is not None and ref.place in self.noticed.read
         amount = self.number(words["by"], scope, "the amount")
         if ref is None:
             return []
+        self.noticed.change(ref.place, amount, was_read, scope.origin(s), 1 if s.verb == "raise" else -1)
         if ref.place.word != "counter":
             self.wrong(
                 "R237",
@@ -150,7 +153,9 @@ class Flow(Values):
         if ref.place.holds_pieces:
             self.wrong("R237", f"`{ref.place.name}` holds pieces: they are moved, not set", s.item.span, "use `move ... to ...`", scope)
             return []
+        was_read = ref.place in self.noticed.read
         value = self.want(self.value(words["to"], scope, ref.place.type), ref.place.type, words["to"].span, f"`{ref.place.name}`", scope)
+        self.noticed.change(ref.place, value, was_read, scope.origin(s))
         return [core.SetTo(ref, value, origin=scope.origin(s))]
 
     def _move(self, s: nodes.Phrase, scope: Scope) -> list[core.Statement]:
@@ -411,6 +416,7 @@ class Flow(Values):
             value = self.value(s.value, scope)
             var = core.Variable(s.name, value.type, value.source)
             made = core.Bind(var, value, origin=origin)
+        self.noticed.lets.append((var, s))
         bound = core.Var(var, type=var.type, span=s.span, source=var.source)
         return [made], scope.bind(s.name, Bound(bound))
 
@@ -661,7 +667,9 @@ class Flow(Values):
                     "R101", f"two options are called `{made.name}`", made.origin.span, "options of one decision have different names", scope
                 )
             seen.add(made.name)
-        return [core.Decide(label, path, player, tuple(choices), origin=origin)]
+        decide = core.Decide(label, path, player, tuple(choices), origin=origin)
+        self.noticed.decisions.append(decide)
+        return [decide]
 
     def _chooser(self, s: nodes.Choose, scope: Scope) -> core.Expr | None:
         if s.chooser is None:
@@ -691,12 +699,15 @@ class Flow(Values):
         picks = []
         for p in c.picks:
             made, inner = self._pick(p, inner)
+            self.noticed.mentioned.discard(made.var)  # its own `such that` is no use of it
             picks.append(made)
+        asked = self.noticed.mentioned.intersection(p.var for p in picks)  # where a later pick depends on it
         hooks = self.names.hooks.get(id(c), Hooks()) if c.name else Hooks()
         tests = [self.boolean(c.only_if, inner)] if c.only_if is not None else []
         for e, module in hooks.offers:
             tests.append(self.boolean(e, evolve(inner, module=module, layer=module.name)))
         chosen = {p.var for p in picks}
+        self.noticed.mentioned -= chosen
         about_picks = [t for t in tests if not variables_in(t).isdisjoint(chosen)]  # these sort out combinations of picks
         if about_picks:
             last_pick = picks[-1]
@@ -718,7 +729,9 @@ class Flow(Values):
             body.extend(statements)
         for hook in hooks.after:
             body.extend(self._hooked(hook, evolve(inner, names=last.names)))
-        return core.Choice(name, ".".join(path), self._told(c, inner), tuple(picks), guard, tuple(body), again, inner.origin(c))
+        origin = inner.origin(c)
+        self.noticed.picks.extend(Picked(p, origin, p.var in asked or p.var in self.noticed.mentioned) for p in picks)
+        return core.Choice(name, ".".join(path), self._told(c, inner), tuple(picks), guard, tuple(body), again, origin)
 
     def text(self, t: nodes.Text, scope: Scope) -> core.Text:
         return core.Text(tuple(p if isinstance(p, str) else self.value(p, scope) for p in t.parts))
