@@ -24,7 +24,7 @@ def report_nevers(game: core.Game, flow: Flow, names: Names, problems: Problems)
         if row.source.path in looked_at and table.name not in asked and table.name not in game.maps:
             problems.add(
                 "R345", f"nothing asks for this row of `{table.name}`", _first_line(row),
-                f"what the rules ask for is {keys}: leave the row out, or ask for more" if keys else "leave the row out, or ask for it", is_error=False,
+                f"what the rules ask for is {keys}: leave the row out, or ask for more", is_error=False,
             )  # fmt: skip
     for option, words in _refused(game):
         if option.span.source.path in looked_at:
