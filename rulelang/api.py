@@ -12,10 +12,11 @@ from rulelang.core import nodes as core
 from rulelang.core.nodes import Game as CoreGame
 from rulelang.core.nodes import Option as CoreOption
 from rulelang.core.types import PLAYER, KindT, SetT, Type
-from rulelang.diagnostics import near
+from rulelang.diagnostics import near, printable
 from rulelang.errors import IllegalChoice, RuleError, UsageError
 from rulelang.graph import nodes as graph
 from rulelang.graph.layout import CHANCE
+from rulelang.limits import USUAL, Limits
 from rulelang.runtime.events import AnyEvent, Began, Counted
 from rulelang.runtime.knowledge import Knowledge, sees
 from rulelang.runtime.machine import Machine, Pending
@@ -24,18 +25,17 @@ from rulelang.runtime.settings import option_value, option_word, refused
 from rulelang.runtime.story import Story
 from rulelang.runtime.values import State
 from rulelang.runtime.words import Words, readable
+from rulelang.source import Span
 from rulelang.surface import nodes
-
-MAX_CHOICES = 100_000
 
 UNSEEN = object()
 ChanceScript = Callable[[str, list[Any]], Any]
 
 
-def load(game: str, with_: Iterable[str] = ()) -> "Game":
+def load(game: str, with_: Iterable[str] = (), limits: Limits = USUAL) -> "Game":
     """`load("harbour")`, `load("harbour", with_=["winter"])`: a bundled name, a file or a folder."""
     layers = (with_,) if isinstance(with_, str) else tuple(with_)
-    loaded = pipeline.load(game, layers)
+    loaded = pipeline.load(game, layers, limits)
     return Game(game, layers, loaded, pipeline.require(loaded))
 
 
@@ -48,6 +48,7 @@ class Game:
     loaded: pipeline.Loaded
     core: CoreGame
     _rules: str = ""
+    _parts: tuple[tuple[str, Span], ...] = ()
 
     @property
     def name(self) -> str:
@@ -73,12 +74,21 @@ class Game:
     def rules(self) -> str:
         """A fingerprint of the rules: what is a comment or an example does not count."""
         if not self._rules:
-            digest = sha256()
-            for module in (*self.loaded.modules, *self.loaded.layers):
-                kept = tuple(i for i in module.items if not isinstance(i, nodes.Example | nodes.Invariant))
-                digest.update(repr((module.header, kept)).encode())
-            self._rules = digest.hexdigest()[:32]
+            self._rules = sha256("\n".join(repr(item) for item in self._items()).encode()).hexdigest()[:32]
         return self._rules
+
+    @property
+    def parts(self) -> tuple[tuple[str, Span], ...]:
+        """A short mark of every single rule, and where it stands: to name the first that was changed."""
+        if not self._parts:
+            self._parts = tuple((sha256(repr(item).encode()).hexdigest()[:4], item.span) for item in self._items())
+        return self._parts
+
+    def _items(self) -> Iterator[nodes.Node]:
+        for module in (*self.loaded.modules, *self.loaded.layers):
+            if module.header is not None:
+                yield module.header
+            yield from (i for i in module.items if not isinstance(i, nodes.Example | nodes.Invariant))
 
     def settings(self, players: int, options: dict[str, Any] | None) -> dict[str, int]:
         """Option values as integers, each checked, and the combination too."""
@@ -112,6 +122,8 @@ class Game:
         settings = self.settings(count, options)
         if seed is None:
             seed = Random().randrange(1 << 32)
+        if isinstance(seed, str) and (seed != printable(seed.strip()) or seed == "scripted"):
+            raise UsageError("a seed is a number, or a word on one line")
         named = tuple(names) if names is not None else seat_names(count)
         if len(named) != count or len(set(named)) != count:
             raise UsageError(f"{len(named)} names for {count} players: one each, all different")
@@ -307,6 +319,8 @@ class Match:
             raise IllegalChoice(f"{option!r} is neither an option nor an index")
         if not 0 <= k < pending.count:
             raise IllegalChoice(f"`{pending.ask.decide.name}` has options 0 to {pending.count - 1}, not {k}")
+        if len(self.choices) >= self.game.core.limits.choices:
+            raise RuleError(f"the match did not end within {len(self.choices)} choices")
         before = machine.copy()
         try:
             machine.choose(pending, k)
@@ -315,10 +329,11 @@ class Match:
             raise
         self.choices.append((player, k))
 
-    def play_out(self, rng: Random | None = None, limit: int = MAX_CHOICES) -> "Match":
+    def play_out(self, rng: Random | None = None, limit: int | None = None) -> "Match":
         """Uniformly random legal options to the end."""
+        most = self.game.core.limits.choices if limit is None else limit
         try:
-            self.machine.play_out(rng or Random(f"{self.seed}/play"), self.choices, limit)
+            self.machine.play_out(rng or Random(f"{self.seed}/play"), self.choices, most)
         except RuleError:  # the choice that broke a rule was never made
             self._replay(self.choices[:-1])
             raise

@@ -173,7 +173,7 @@ class _Run:
             keys = tuple(self._key(k, p.type, line.span) for k, p in zip(line.target.keys, params, strict=False))
             for owner, value in self._by_owner(line, d.per_player):
                 given.setdefault(id(d), []).append((owner, keys, self._literal(value, function.type)))
-        self.game, self.flow = check(self.names, problems, given)
+        self.game, self.flow = check(self.names, problems, given, self.game.limits)
 
     def _known_as(self, name: str) -> Definition | None:
         """The definition that is called so in the file of the example; another library may have one of that name."""

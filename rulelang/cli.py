@@ -3,10 +3,11 @@
 import json
 import os
 import re
+import signal
 import sys
 import textwrap
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -14,6 +15,8 @@ import click
 
 from rulelang import __version__
 from rulelang.errors import MatchFileError, RuleError, RulelangError, RulesError, UsageError
+from rulelang.limits import USUAL
+from rulelang.untrusted import STOPPED, TimeIsUp
 
 if TYPE_CHECKING:
     from rulelang.api import Game, Match
@@ -21,6 +24,7 @@ if TYPE_CHECKING:
     from rulelang.core import nodes as core
     from rulelang.coverage import Coverage, Line
     from rulelang.diagnostics import Diagnostic
+    from rulelang.files import SaveFile
     from rulelang.pipeline import Loaded
     from rulelang.source import SourceFile
 
@@ -69,6 +73,9 @@ def main() -> NoReturn:
     for stream in (sys.stdout, sys.stderr):
         if hasattr(stream, "reconfigure"):
             stream.reconfigure(errors="backslashreplace")
+    for name in ("SIGTERM", "SIGHUP"):
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), _interrupt)
     code = 2
     try:
         code = cli(prog_name="rulelang", standalone_mode=False) or 0
@@ -85,7 +92,6 @@ def main() -> NoReturn:
     except (KeyboardInterrupt, click.Abort):
         code = 130
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         code = 0
     except UsageError as err:
         _fail(str(err))
@@ -97,18 +103,34 @@ def main() -> NoReturn:
         code = 1
     except OSError as err:
         _fail(f"{err.filename}: {err.strerror}" if err.filename else str(err))
+    except MemoryError:
+        _fail("stopped: memory")
+        code = STOPPED
+    except TimeIsUp:
+        _fail("stopped: time")
+        code = STOPPED
     except Exception as err:
         if os.environ.get("RULELANG_DEBUG"):
             raise
         _fail(f"internal error: {type(err).__name__}: {err}; please report it (RULELANG_DEBUG=1 shows where)")
+    for stream in (sys.stdout, sys.stderr):  # whoever read them may be gone
+        try:
+            stream.flush()
+        except OSError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     sys.exit(code)
+
+
+def _interrupt(number: int, frame: object) -> NoReturn:
+    raise KeyboardInterrupt
 
 
 def _fail(message: str) -> None:
     from rulelang.diagnostics import printable
 
     lines = [printable(line) for line in message.split("\n")]
-    click.echo("\n".join([f"rulelang: {lines[0]}", *lines[1:]]), err=True)
+    with suppress(OSError):
+        click.echo("\n".join([f"rulelang: {lines[0]}", *lines[1:]]), err=True)
 
 
 def _findings(problems: "Iterable[Diagnostic]", to_stderr: bool = False) -> None:
@@ -173,9 +195,13 @@ def list_games() -> None:
 @click.option("--playouts", type=click.IntRange(1), metavar="N", help="Play N random matches of every player count, option and layer.")
 @click.option("--seed", type=int, help="Other random matches; the same seed, the same matches.")
 @html_option
+@click.option("--untrusted", is_flag=True, help="Check files of strangers: in a process of its own, which is stopped if it takes too much.")
+@click.option("--seconds", type=click.IntRange(1), default=60, show_default=True, help="Of the processor, for --untrusted.")
+@click.option("--memory", type=click.IntRange(100), default=1000, show_default=True, metavar="MB", help="For --untrusted.")
 def check(
-    games: tuple[str, ...], layers: tuple[str, ...], form: str, proofs: bool, playouts: int | None, seed: int | None, html: Path | None
-) -> int:
+    games: tuple[str, ...], layers: tuple[str, ...], form: str, proofs: bool, playouts: int | None, seed: int | None, html: Path | None,
+    untrusted: bool, seconds: int, memory: int,
+) -> int:  # fmt: skip
     """All findings of all files, for every declared number of players.  `-` reads standard input.
 
     With --playouts also what random matches bring to light: where nobody can go on, claims that do not hold, each with
@@ -188,6 +214,14 @@ def check(
         raise UsageError("--html and --seed are about random matches: add --playouts 200")
     if playouts is not None and "-" in games:
         raise UsageError("random matches are played by several processes: name a file instead of `-`")
+    if untrusted:
+        from rulelang.untrusted import run
+
+        if playouts is not None:
+            raise UsageError("--untrusted and --playouts do not go together: many processes play, one is watched")
+        sys.stdout.flush()
+        shown = [f"--format={form}", *(["--proofs"] if proofs else ())]
+        return run(["check", *shown, *(f"--with={layer}" for layer in layers), "--", *games], memory, seconds)
     pairs = [pair for game in games for pair in _load_each(game, _layers(layers))]
     loads = [loaded for _, loaded in pairs]
     for loaded in loads:
@@ -270,22 +304,23 @@ def _comes_with(loaded: "Loaded", mains: set[str]) -> bool:
 
 def _keep_match(match: "Match") -> Path:
     """A file of its own; the same match again goes into the same file."""
-    from rulelang.terminal import free_name, save_file
+    from rulelang.files import write_whole
+    from rulelang.terminal import free_name
 
     text, name = match.to_text(), Path(f"{match.game.name}-{match.seed}.match")
     if not (name.is_file() and name.read_text(encoding="utf-8", errors="replace") == text):
         name = free_name(match)
-        save_file(name, text)
+        write_whole(name, text)
     return name
 
 
 def _write_page(
     path: Path, title: str, lines: "list[Line]", found: "list[Diagnostic]", coverage: "Coverage", sources: "dict[str, SourceFile]"
 ) -> None:
+    from rulelang.files import write_whole
     from rulelang.page import page
-    from rulelang.terminal import save_file
 
-    save_file(path, page(title, lines, found, coverage, sources))
+    write_whole(path, page(title, lines, found, coverage, sources))
 
 
 def _report(lines: "Iterable[Line]") -> None:
@@ -315,8 +350,8 @@ def _load_each(what: str, layers: tuple[str, ...]) -> "Iterator[tuple[str, Loade
     from rulelang.diagnostics import Problems
 
     if what == "-":
-        source = pipeline.decode(sys.stdin.buffer.read(pipeline.MAX_BYTES + 1), "<standard input>")
-        yield what, pipeline.load_file(Path("stdin.rule"), layers, Problems(), source)
+        source = pipeline.decode(sys.stdin.buffer.read(USUAL.file + 1), "<standard input>")
+        yield what, pipeline.load_file(Path("stdin.rule"), layers, Problems(limit=USUAL.findings), source)
         return
     files = _files(what) if not layers else []
     if not files:
@@ -481,27 +516,36 @@ def play(
     """Plays a match: you against random seats, several people at one screen, or random seats alone."""
     from rulelang.api import load
     from rulelang.diagnostics import several
+    from rulelang.files import SaveFile
 
     loaded = load(game, _layers(layers)) if game is not None else None
-    if resume is not None:
-        if players is not None or seed is not None or options or (layers and game is None):
-            raise UsageError("a resumed match has its players, seed, options and layers: leave them out")
-        match = _read_match(resume, loaded)
-    elif loaded is None:
+    if resume is not None and (players is not None or seed is not None or options or (layers and game is None)):
+        raise UsageError("a resumed match has its players, seed, options and layers: leave them out")
+    if resume is None and loaded is None:
         raise UsageError("which game?  `rulelang list` shows the bundled ones")
-    else:
-        sorts = _seats(seats)
-        count = players if players is not None else len(sorts) if sorts else loaded.players[0]
-        match = loaded.start(count, seed, dict(_setting(o) for o in options))
-    sorts = _seats(seats) or ("human" if sys.stdin.isatty() else "random", *("random",) * (match.players - 1))
-    if len(sorts) != match.players:
-        raise UsageError(f"--seats names {several(len(sorts), 'seat')}, but {several(match.players, 'player')} play")
-    if save is not None and save.exists() and (resume is None or not save.samefile(resume)):
-        raise UsageError(f"{save}: exists already; go on with it (--resume {save}) or name another file")
-    if "human" in sorts:
-        _play_with_people(match, sorts, save, resume, ctx.color)
-    else:
-        _play_alone(match, save)
+    sorts = _seats(seats)
+    people = "human" in sorts if sorts else sys.stdin.isatty()
+    path = save or (resume if people else None)
+    held = SaveFile.take(path) if path is not None else None
+    try:
+        if resume is not None:
+            match = _read_match(resume, loaded, held)
+        else:
+            assert loaded is not None
+            count = players if players is not None else len(sorts) if sorts else loaded.players[0]
+            match = loaded.start(count, seed, dict(_setting(o) for o in options))
+        sorts = sorts or ("human" if people else "random", *("random",) * (match.players - 1))
+        if len(sorts) != match.players:
+            raise UsageError(f"--seats names {several(len(sorts), 'seat')}, but {several(match.players, 'player')} play")
+        if save is not None and held is not None and held.known is None and save.exists():
+            raise UsageError(f"{save}: exists already; go on with it (--resume {save}) or name another file")
+        if people:
+            _play_with_people(match, sorts, held, save is not None, ctx.color)
+        else:
+            _play_alone(match, held)
+    finally:
+        if held is not None:
+            held.release()
 
 
 def _seats(given: str | None) -> tuple[str, ...]:
@@ -521,29 +565,32 @@ def _setting(given: str) -> tuple[str, str]:
     return name.strip(), value.strip()
 
 
-def _read_match(path: Path, game: "Game | None" = None) -> "Match":
-    from rulelang.matchfile import MAX_FILE, resume
+def _read_match(path: Path, game: "Game | None" = None, held: "SaveFile | None" = None) -> "Match":
+    """The match in a file; if that is the file in which it will be kept, what it holds now is remembered."""
+    from rulelang.files import read_limited
+    from rulelang.matchfile import resume
 
-    with path.open("rb") as file:
-        raw = file.read(MAX_FILE + 1)
+    raw = read_limited(path, USUAL.save, str(path))
+    if held is not None and held.path == Path(os.path.realpath(path)):
+        held.known = raw
     try:
-        return resume(raw.decode("utf-8", errors="replace"), game)
+        return resume(raw, game)
     except MatchFileError as err:
         raise MatchFileError(f"{path}: {err}", err.line) from err
 
 
-def _play_with_people(match: "Match", seats: tuple[str, ...], save: Path | None, resume: Path | None, color: bool | None) -> None:
+def _play_with_people(match: "Match", seats: tuple[str, ...], held: "SaveFile | None", always: bool, color: bool | None) -> None:
     from rich.console import Console
 
     from rulelang.board import Screen
     from rulelang.terminal import Session
 
     console = Console(highlight=False, color_system=None if color is False else "auto", force_terminal=True if color else None)
-    Session(match, seats, Screen(console), save or resume, always=save is not None).play()
+    Session(match, seats, Screen(console), held, always).play()
 
 
-def _play_alone(match: "Match", save: Path | None) -> None:
-    from rulelang.terminal import choose_at_random, save_file
+def _play_alone(match: "Match", held: "SaveFile | None") -> None:
+    from rulelang.terminal import choose_at_random
 
     try:
         while not match.is_over:
@@ -551,9 +598,10 @@ def _play_alone(match: "Match", save: Path | None) -> None:
     except RuleError:  # what came before explains it
         _tell(match)
         raise
+    finally:
+        if held is not None:
+            held.write(match.to_text())
     _tell(match)
-    if save is not None:
-        save_file(save, match.to_text())
 
 
 def _tell(match: "Match") -> None:

@@ -1,12 +1,19 @@
 """One small type for every finding, a list that collects them, and the text and JSON that people and tools read."""
 
+import re
 import unicodedata
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from difflib import get_close_matches
 
 from attrs import define, field, frozen
 
+from rulelang.limits import USUAL
 from rulelang.source import Span
+
+_COMMAND = re.compile(r"(?<!\S)::|##(?=\[)")  # what a build log takes for a command
+watchers: list[Callable[[str], None]] = []  # told where the stages are, by a process that may be stopped at any time
+LONGEST = 240  # characters of a line that is shown
+COMPARED = 500  # words that are looked through for the one that was meant
 
 
 @frozen
@@ -39,6 +46,7 @@ class Problems:
     """Collects findings in the order of discovery; the same finding at the same place counts once."""
 
     found: list[Diagnostic] = field(factory=list)
+    limit: int = USUAL.findings
     _seen: set[tuple[str, str, int, str]] = field(factory=set)
 
     def add(
@@ -53,9 +61,21 @@ class Problems:
         is_error: bool = True,
     ) -> None:
         key = (code, span.source.path, span.start, message)
-        if key not in self._seen:
+        if len(self.found) == self.limit:
+            more = f"more than {self.limit} findings; the rest is left out"
+            self.found.append(Diagnostic("R005", more, span, "mend these first"))
+        elif len(self.found) < self.limit and key not in self._seen:
             self._seen.add(key)
             self.found.append(Diagnostic(code, message, span, hint, heading, tuple(notes), is_error))
+
+    def reached(self, span: Span, what: str = "") -> None:
+        """A stage is here now."""
+        for tell in watchers:
+            tell(printable(f"{span}{what}"))
+
+    @property
+    def full(self) -> bool:
+        return len(self.found) > self.limit
 
     @property
     def has_errors(self) -> bool:
@@ -67,7 +87,8 @@ class Problems:
 
 def near(word: str, words: Iterable[str]) -> str:
     """The spelling that was probably meant, as a hint, or nothing."""
-    close = get_close_matches(word, sorted(set(words)), n=1, cutoff=0.7)
+    alike = sorted({w for w in words if abs(len(w) - len(word)) < 4})
+    close = get_close_matches(word, alike, n=1, cutoff=0.7) if len(alike) <= COMPARED else []
     return f"did you mean `{close[0]}`?" if close else ""
 
 
@@ -77,10 +98,13 @@ def several(n: int, word: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Text from a file as it may reach a terminal: control, bidi and format characters are shown, not obeyed."""
-    return "".join(
-        c if c == "\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") else f"\\u{ord(c):04x}" for c in text
-    )
+    """Text from a file as it may reach a terminal, or the log of a build that obeys lines such as `::error::`: control,
+    bidi and format characters are shown, not obeyed."""
+    if not text.isprintable():
+        text = "".join(
+            c if c == "\t" or unicodedata.category(c) not in ("Cc", "Cf", "Cs", "Co", "Zl", "Zp") else f"\\u{ord(c):04x}" for c in text
+        )
+    return _COMMAND.sub(lambda m: f"\\u{ord(m[0][-2]):04x}{m[0][-1]}", text) if _COMMAND.search(text) else text
 
 
 def cell_width(text: str) -> int:
@@ -95,13 +119,17 @@ def excerpt(span: Span) -> list[str]:
     first = span.column - 1
     end = len(text) if span.end <= span.start + len(text) - first else len(text.split(" #")[0].rstrip())
     length = max(1, min(span.end, span.start + end - first) - span.start)
-    shown = printable(text.expandtabs(4))
-    before = printable(text[:first].expandtabs(4))
+    cut = max(0, first - LONGEST // 2) if len(text) > LONGEST else 0
+    length = min(length, LONGEST)
+    end = min(len(text), max(cut + LONGEST, first + length))
+    shown = printable(text[cut:end].expandtabs(4))
+    before = printable(text[cut:first].expandtabs(4))
     marked = printable(text[first : first + length].expandtabs(4)) or " "
     number = str(line)
+    left, right = "..." if cut else "", "..." if end < len(text) else ""
     return [
-        f"{number} | {shown}",
-        f"{' ' * len(number)} | {' ' * cell_width(before)}{'^' * max(1, cell_width(marked))}",
+        f"{number} | {left}{shown}{right}",
+        f"{' ' * len(number)} | {' ' * (len(left) + cell_width(before))}{'^' * max(1, cell_width(marked))}",
     ]
 
 

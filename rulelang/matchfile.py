@@ -1,111 +1,168 @@
-"""Match files: a header, then one readable line for each choice.  State is recomputed, never trusted."""
+"""Match files: a header, then one readable line for each choice.  State is recomputed, never trusted; a file is taken
+only as it would be written again, letter by letter."""
 
+import re
+import shlex
 from collections.abc import Callable
 from typing import Any
 
-from rulelang.api import MAX_CHOICES, ChanceScript, Game, Match, load, seat_names
-from rulelang.errors import MatchFileError, UsageError
+from rulelang.api import ChanceScript, Game, Match, load, seat_names
+from rulelang.diagnostics import printable
+from rulelang.errors import MatchFileError, RuleError, RulesError, UsageError
+from rulelang.limits import USUAL
 from rulelang.runtime.settings import option_word
 
 SCRIPTED = "scripted"
 FORMAT = "rulelang match 1"
-MAX_FILE = 16_000_000
+KEYS = ("game", "with", "players", "seed", "options", "forced", "rules")
+FIRST = len(KEYS) + 3  # the line of the first choice
+CHOICE = re.compile(r"(0|[1-9][0-9]?) (.+) #(0|[1-9][0-9]{0,7})")
+Bad = Callable[[int, str], MatchFileError]
 
 
 def to_text(match: Match) -> str:
-    options = " ".join(f"{n}={option_word(match.game.core, match.game.options[n], v)}" for n, v in match.settings.items())
-    lines = [
-        FORMAT,
-        f"game: {match.game.source}",
-        f"with: {' '.join(match.game.requested)}".rstrip(),
-        f"players: {match.players}",
-        f"seed: {match.seed if match.script is None else SCRIPTED}",
-        f"options: {options}".rstrip(),
-        f"forced: {'asked' if match.ask_forced else 'silent'}",
-        f"rules: {match.game.rules}",
-        "",
-    ]
+    lines = header(match)
     seats = seat_names(match.players)  # a file knows seats, not people
     shadow = Match(match.game, match.players, match.settings, match.seed, match.script, match.ask_forced, seats, [], match._program)
     shadow._dice = match._dice
     for player, k in match.choices:
         pending = next(p for p in shadow.machine.pending if p.player == player)
         option = shadow._option(pending, k)
-        lines.append(f"{player} {option.decision}: {option.label} #{k}")
+        lines.append(f"{player} {printable(f'{option.decision}: {option.label}')} #{k}")
         shadow.machine.choose(pending, k)
     lines.append(f"end {len(match.choices)}")
     return "\n".join(lines) + "\n"
 
 
-def resume(text: str, game: Game | None = None, chance: ChanceScript | None = None) -> Match:
+def header(match: Match) -> list[str]:
+    game, options = match.game, {n: option_word(match.game.core, match.game.options[n], v) for n, v in match.settings.items()}
+    values = (
+        game.source if game.source == printable(game.source) else game.name,  # a path of several lines is for the caller to know
+        shlex.join(game.requested),
+        str(match.players),
+        str(match.seed if match.script is None else SCRIPTED),
+        " ".join(f"{n}={v}" for n, v in options.items()),
+        "asked" if match.ask_forced else "silent",
+        f"{game.rules} {''.join(mark for mark, _ in game.parts)}",
+    )
+    return [FORMAT, *(f"{key}: {value}".rstrip() for key, value in zip(KEYS, values, strict=True)), ""]
+
+
+def resume(saved: str | bytes, game: Game | None = None, chance: ChanceScript | None = None) -> Match:
     """A match from its file: every choice is made again, and must be legal and read as it did."""
-    if len(text) > MAX_FILE:
-        raise MatchFileError("line 1: too large for a match file", 1)
-    lines = text.split("\n")
 
     def bad(line: int, message: str) -> MatchFileError:
         return MatchFileError(f"line {line}: {message}", line)
 
-    if lines[0] != FORMAT:
-        newer = lines[0].startswith("rulelang match ")
-        raise bad(1, "made by another version of rulelang" if newer else "not a match file")
-    header: dict[str, str] = {}
-    for number, key in enumerate(("game", "with", "players", "seed", "options", "forced", "rules"), 2):
+    lines = _lines(saved, game, bad)
+    said: dict[str, str] = {}
+    for number, key in enumerate(KEYS, 2):
         line = lines[number - 1] if number <= len(lines) else ""
         if not line.startswith(f"{key}:"):
             raise bad(number, f"`{key}:` expected")
-        header[key] = line[len(key) + 1 :].strip()
-    if not header["players"].isdigit() or len(header["players"]) > 3:
+        said[key] = line[len(key) + 1 :].strip()
+    if not re.fullmatch("[1-9][0-9]?", said["players"]):
         raise bad(4, "`players` is a number")
-    if header["forced"] not in ("asked", "silent"):
+    if said["seed"] == SCRIPTED and chance is None:
+        raise bad(5, "chance was scripted in this match: resume it with the same script")
+    if said["forced"] not in ("asked", "silent"):
         raise bad(7, "`forced` is asked or silent")
+    as_given = {2, 3} if game is not None else set()  # where the rules lie is for the caller to say
+    game = game or _game(said, bad)
+    if game.rules != said["rules"].partition(" ")[0]:
+        raise bad(8, f"made under other rules{_first_change(game, said['rules'].partition(' ')[2])}")
+    match = _start(game, said, chance, bad)
+    for number, (line, wanted) in enumerate(zip(lines, header(match), strict=False), 1):
+        if line != wanted and number not in as_given and not (number == 5 and chance is not None):
+            raise bad(number, f"`{wanted}` expected" if wanted else "an empty line expected")
+    if len(lines) < FIRST:
+        raise bad(len(lines), "the file ends too early")
+    return _follow(match, lines, bad)
+
+
+def _lines(saved: str | bytes, game: Game | None, bad: Bad) -> list[str]:
+    limits = USUAL if game is None else game.core.limits
+    if len(saved) > limits.save:
+        raise bad(1, "too large for a match file")
+    if isinstance(saved, bytes):
+        try:
+            text = saved.decode("utf-8")
+        except UnicodeDecodeError as err:
+            raise bad(saved[: err.start].count(b"\n") + 1, "damaged: this is no text") from err
+    else:
+        text = saved
+    lines = text.split("\n")
+    if lines[0] != FORMAT:
+        newer = lines[0].startswith("rulelang match ")
+        raise bad(1, "made by another version of rulelang" if newer else "not a match file")
+    return lines
+
+
+def _game(said: dict[str, str], bad: Bad) -> Game:
+    """The game that a file names.  Whatever lies there, nothing of it is shown: the file may come from a stranger."""
+    if not said["game"]:
+        raise bad(2, "`game:` names no game")
+    try:
+        layers = shlex.split(said["with"])
+    except ValueError as err:
+        raise bad(3, "a quotation mark is missing") from err
+    try:
+        return load(said["game"], layers)
+    except UsageError as err:
+        raise bad(2, str(err)) from err
+    except RulesError as err:
+        raise bad(2, "the rules that it names have errors; `rulelang check` shows them") from err
+
+
+def _start(game: Game, said: dict[str, str], chance: ChanceScript | None, bad: Bad) -> Match:
     options: dict[str, Any] = {}
-    for part in header["options"].split():
+    for part in said["options"].split():
         name, equals, value = part.partition("=")
         if not equals:
             raise bad(6, f"`{part}` is no option")
         options[name] = value
+    number = re.fullmatch("0|-?[1-9][0-9]{0,39}", said["seed"])
     try:
-        game = game or load(header["game"], header["with"].split())
+        return game.start(int(said["players"]), int(said["seed"]) if number else said["seed"], options, chance, said["forced"] == "asked")
     except UsageError as err:
-        raise bad(2, str(err)) from err
-    if game.rules != header["rules"]:
-        raise bad(8, "made under other rules: the rule files have changed since")
-    seed: int | str = int(header["seed"]) if header["seed"].lstrip("-").isdigit() and len(header["seed"]) < 40 else header["seed"]
-    if seed == SCRIPTED and chance is None:
-        raise bad(5, "chance was scripted in this match: resume it with the same script")
-    try:
-        match = game.start(int(header["players"]), seed, options, chance, header["forced"] == "asked")
-    except UsageError as err:
-        raise bad(4 if "players" in str(err) else 6, str(err)) from err
-    if len(lines) < 9 or lines[8] != "":
-        raise bad(9, "an empty line expected")
-    return _follow(match, lines, bad)
+        raise bad(4 if int(said["players"]) not in game.players else 6, str(err)) from err
+    except RuleError as err:
+        raise bad(FIRST, f"a rule is broken: {str(err).splitlines()[0]}") from err
 
 
-def _follow(match: Match, lines: list[str], bad: Callable[[int, str], MatchFileError]) -> Match:
-    number = 10
+def _first_change(game: Game, marks: str) -> str:
+    """The first rule that is another one than when the match was saved."""
+    width = len(game.parts[0][0])
+    for at, (mark, span) in enumerate(game.parts):
+        if marks and marks[at * width : (at + 1) * width] != mark:
+            return f": the first that differs is {span}, `{span.text.splitlines()[0][:60]}`"
+    return ": the rule files have changed since"
+
+
+def _follow(match: Match, lines: list[str], bad: Bad) -> Match:
+    number = FIRST
     while number <= len(lines) and not lines[number - 1].startswith("end "):
         line = lines[number - 1]
-        if number - 10 > MAX_CHOICES:
-            raise bad(number, "too many choices")
-        seat, _, rest = line.partition(" ")
-        said, _, index = rest.rpartition(" #")
-        if not seat.isdigit() or not index.isdigit() or len(seat) > 3 or len(index) > 6 or not said:
+        parts = CHOICE.fullmatch(line)
+        if parts is None:
             raise bad(number, "cut off or damaged" if line else "the file ends too early")
-        pending = next((p for p in match.machine.pending if p.player == int(seat)), None)
+        seat, said, k = int(parts[1]), parts[2], int(parts[3])
+        pending = next((p for p in match.machine.pending if p.player == seat), None)
         if pending is None:
             raise bad(number, "the match is over" if match.is_over else f"seat {seat} is not asked here")
-        k = int(index)
         if k >= pending.count:
             raise bad(number, f"there is no option {k} here")
         option = match._option(pending, k)
-        if said != f"{option.decision}: {option.label}":
-            raise bad(number, f"option {k} is `{option.decision}: {option.label}`, the line says `{said}`")
-        match.choose(int(seat), k)
+        label = printable(f"{option.decision}: {option.label}")
+        if said != label:
+            raise bad(number, f"option {k} is `{label}`, the line says `{said}`")
+        try:
+            match.choose(seat, k)
+        except RuleError as err:
+            raise bad(number, f"this choice breaks a rule: {str(err).splitlines()[0]}") from err
         number += 1
     if number > len(lines):
         raise bad(len(lines), "the file ends too early")
-    if lines[number - 1] != f"end {len(match.choices)}" or lines[number:] not in ([], [""]):
+    if lines[number - 1] != f"end {len(match.choices)}" or lines[number:] != [""]:
         raise bad(number, f"`end {len(match.choices)}` and nothing more expected")
     return match

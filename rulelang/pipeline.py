@@ -3,10 +3,12 @@
     read -> surface.parse -> names.collect -> core.check -> graph.compile -> runtime
 
 Each stage takes the value of the one before and a list of problems.  A stage reports all that it can; between
-stages the pipeline stops if there are errors.  Only this file and the command line read files."""
+stages the pipeline stops if there are errors.  A file that the rules name lies in the folder of the game or in the
+library, wherever links lead; how much is read is for the caller to say."""
 
 import gc
 import re
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import lru_cache
@@ -20,6 +22,8 @@ from rulelang.core.check import check
 from rulelang.core.flow import Flow
 from rulelang.diagnostics import Problems, near
 from rulelang.errors import RulesError, UsageError
+from rulelang.files import read_limited
+from rulelang.limits import USUAL, Limits
 from rulelang.names.collect import collect
 from rulelang.names.table import Names
 from rulelang.source import SourceFile, Span
@@ -27,8 +31,6 @@ from rulelang.surface import nodes
 from rulelang.surface.parse import parse
 
 SUFFIX = ".rule"
-MAX_BYTES = 1_000_000
-MAX_FILES = 500
 UNKNOWN = ("R103", "R104", "R105")
 
 
@@ -44,6 +46,7 @@ class Loaded:
     flow: Flow | None = None
     folder: Path | None = None
     sources: list[SourceFile] = field(factory=list)
+    limits: Limits = USUAL
 
     @property
     def ok(self) -> bool:
@@ -51,7 +54,7 @@ class Loaded:
 
     def parse(self, source: SourceFile) -> nodes.Module:
         self.sources.append(source)
-        return parse(source, self.problems)
+        return parse(source, self.problems, self.limits)
 
     def use(self, module: nodes.Module, folders: tuple[Path, ...], used: dict[str, nodes.Module], chain: tuple[str, ...] = ()) -> None:
         """The files that a file uses, each read once, used ones first; a circle is an error with its chain."""
@@ -63,22 +66,36 @@ class Loaded:
                     self.problems.add(
                         "R111", f"files use each other in a circle: {shown}", item.span, "take what both need into a third file"
                     )
+                elif len(chain) > self.limits.chain:
+                    message = f"files use one another more than {self.limits.chain} deep"
+                    self.problems.add("R004", message, _word_span(item, name), "let the game itself use this file")
                 elif name not in used:
-                    found = self._used(name, item, folders, len(used))
+                    found = self._used(name, item, folders)
                     if found is not None:
                         self.use(found, folders, used, chain)
                         used[name] = found
 
-    def _used(self, name: str, item: nodes.Use, folders: tuple[Path, ...], so_far: int) -> nodes.Module | None:
+    def _used(self, name: str, item: nodes.Use, folders: tuple[Path, ...]) -> nodes.Module | None:
         places = (*folders, bundled("stdlib"))
-        path = next((p for p in (f / f"{name}{SUFFIX}" for f in places) if p.is_file()), None)
-        if path is None or so_far >= MAX_FILES:
+        path = next((p for p in (f / f"{name}{SUFFIX}" for f in places) if p.exists()), None)
+        if len(self.sources) >= self.limits.files:
+            self.problems.add("R005", f"more than {self.limits.files} files", _word_span(item, name), "a game needs a few")
+            return None
+        if path is None:
             library = [p.stem for p in sorted(bundled("stdlib").glob(f"*{SUFFIX}"))]
             beside = f"put it beside this file; the library has: {', '.join(library)}"
             hint = near(name, [p.stem for f in places for p in f.glob(f"*{SUFFIX}")]) or beside
             self.problems.add("R112", f"no file `{name}{SUFFIX}` here or in the library", _word_span(item, name), hint)
             return None
-        found = self.parse(read(path))
+        if not any(path.resolve().is_relative_to(f.resolve()) for f in places):
+            hint = "only files in the folder of the game and in the library are read: copy it there"
+            self.problems.add("R112", f"`{name}{SUFFIX}` leads out of this folder", _word_span(item, name), hint)
+            return None
+        try:
+            found = self.parse(read(path, limits=self.limits))
+        except UsageError as err:
+            self.problems.add("R112", f"`{name}` cannot be read: {err}", _word_span(item, name), "mend or replace that file")
+            return None
         if found.header is not None and found.header.name != name:
             message = f"this file is called `{name}`, its header says `{found.header.name}`"
             self.problems.add("R113", message, found.header.span, "file and header bear the same name")
@@ -114,9 +131,14 @@ def find(game: str) -> Path:
     known = games()
     if game in known:
         return known[game]
+    try:
+        return _find_file(game, known)
+    except (OSError, ValueError) as err:  # a name that is too long, a NUL in it
+        raise UsageError(f"no game, file or folder has this name: {game[:80]}") from err
+
+
+def _find_file(game: str, known: dict[str, Path]) -> Path:
     path = Path(game)
-    if "\0" in game:
-        raise UsageError("a file name holds no NUL")
     if path.is_dir():
         same = path / f"{path.resolve().name}{SUFFIX}"
         if same.is_file():
@@ -142,32 +164,24 @@ def variants(folder: Path, game: str) -> list[str]:
 
 def _first_words(path: Path) -> list[str]:
     try:
-        for line in path.read_text(encoding="utf-8-sig").splitlines():
+        for line in read(path).text.split("\n"):
             if line.strip() and not line.startswith("#"):
                 return line.split()
-    except (OSError, UnicodeError):
+    except UsageError:
         pass
     return []
 
 
-def read(path: Path, shown: str | None = None) -> SourceFile:
-    """A rule file as text: size first, then encoding; BOM and Windows line ends are taken as they are meant."""
-    shown = shown or _shown(path)
-    try:
-        if path.is_dir():
-            raise UsageError(f"{shown}: this is a folder")
-        if not path.is_file():
-            raise UsageError(f"{shown}: no such file" if not path.exists() else f"{shown}: not a regular file")
-        with path.open("rb") as handle:
-            raw = handle.read(MAX_BYTES + 1)
-    except OSError as err:
-        raise UsageError(f"{shown}: {err.strerror or 'cannot be read'}") from err
-    return decode(raw, shown)
+def read(path: Path, limits: Limits = USUAL) -> SourceFile:
+    """A rule file as text: size first, then encoding."""
+    shown = _shown(path)
+    return decode(read_limited(path, limits.file, shown), shown, limits)
 
 
-def decode(raw: bytes, shown: str) -> SourceFile:
-    if len(raw) > MAX_BYTES:
-        raise UsageError(f"{shown}: larger than {MAX_BYTES} bytes")
+def decode(raw: bytes, shown: str, limits: Limits = USUAL) -> SourceFile:
+    """A byte order mark, Windows line ends and accents in two parts are taken as they are meant."""
+    if len(raw) > limits.file:
+        raise UsageError(f"{shown}: larger than {limits.file} bytes")
     try:
         text = raw.decode("utf-8-sig")
     except UnicodeDecodeError as err:
@@ -175,7 +189,7 @@ def decode(raw: bytes, shown: str) -> SourceFile:
         raise UsageError(f"{shown}:{line}: not UTF-8 text; save the file as UTF-8") from err
     if "\0" in text:
         raise UsageError(f"{shown}: a binary file, not rules")
-    return SourceFile(shown, text.replace("\r\n", "\n").replace("\r", "\n"))
+    return SourceFile(shown, unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n")))
 
 
 def _shown(path: Path) -> str:
@@ -190,10 +204,9 @@ def _shown(path: Path) -> str:
         return str(path)
 
 
-def load(game: str, with_: Iterable[str] = (), problems: Problems | None = None) -> Loaded:
+def load(game: str, with_: Iterable[str] = (), limits: Limits = USUAL) -> Loaded:
     """Everything up to the typed core.  Findings are in `problems`; nothing is raised for what an author wrote."""
-    problems = Problems() if problems is None else problems
-    return load_file(find(game), with_, problems)
+    return load_file(find(game), with_, Problems(limit=limits.findings), limits=limits)
 
 
 @contextmanager
@@ -208,24 +221,31 @@ def uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def load_file(path: Path, with_: Iterable[str], problems: Problems, source: SourceFile | None = None) -> Loaded:
+def load_file(path: Path, with_: Iterable[str], problems: Problems, source: SourceFile | None = None, limits: Limits = USUAL) -> Loaded:
     """The same for one file, or for text that is to be read as if it stood there."""
     with uncollected():
-        return _load_file(path, with_, problems, source)
+        return _load_file(path, with_, Loaded(problems, folder=path.parent, limits=limits), source)
 
 
-def _load_file(path: Path, with_: Iterable[str], problems: Problems, source: SourceFile | None) -> Loaded:
-    loaded = Loaded(problems, folder=path.parent)
-    main = loaded.parse(source or read(path))
+def _load_file(path: Path, with_: Iterable[str], loaded: Loaded, source: SourceFile | None) -> Loaded:
+    problems, limits = loaded.problems, loaded.limits
+    main = loaded.parse(source or read(path, limits))
     layers: list[tuple[nodes.Module, Path]] = []
     folder = path.parent
     if main.header is not None and main.header.word == "variant":  # a variant is loaded on its game
         layers.append((main, folder))
         base = _base_file(main.header, folder)
+        if base is None:
+            hint = near(main.header.base or "", games()) or "the game lies beside its variant, or is a bundled one"
+            problems.add("R112", f"no game `{main.header.base}` here or among the bundled ones", main.header.span, hint)
+            return loaded
         folder = base.parent
-        main = loaded.parse(read(base))
+        main = loaded.parse(read(base, limits))
+        if main.header is not None and main.header.word != "game":
+            problems.add("R114", f"`{main.name}` is no game", layers[0][0].span, "a variant is one of a game, not of another variant")
+            return loaded
     wanted = [_layer_file(name, main, folder) for name in dict.fromkeys(with_)]
-    layers = [*((loaded.parse(read(p)), p.parent) for p in wanted), *layers]
+    layers = [*((loaded.parse(read(p, limits)), p.parent) for p in wanted), *layers]
     used: dict[str, nodes.Module] = {}
     loaded.use(main, (folder,), used)
     for layer, home in layers:
@@ -239,17 +259,17 @@ def _load_file(path: Path, with_: Iterable[str], problems: Problems, source: Sou
         return loaded
     loaded.names = collect(loaded.modules, loaded.layers, problems, library_words())
     if loaded.names is not None:
-        loaded.game, loaded.flow = check(loaded.names, problems)
+        loaded.game, loaded.flow = check(loaded.names, problems, limits=limits)
     unused = any(d.code == "R112" for d in problems.found) or any("use" in m.unread for m in (*modules, *loaded.layers))
     if unused:  # what is unknown may stand in the file that is not there
         problems.found[:] = [d for d in problems.found if d.code not in UNKNOWN]
     return loaded
 
 
-def _base_file(header: nodes.Header, folder: Path) -> Path:
-    assert header.base is not None
+def _base_file(header: nodes.Header, folder: Path) -> Path | None:
     beside = folder / f"{header.base}{SUFFIX}"
-    return beside if beside.is_file() else find(header.base)
+    inside = beside.is_file() and beside.resolve().is_relative_to(folder.resolve())
+    return beside if inside else games().get(header.base or "")
 
 
 def _layer_file(name: str, main: nodes.Module, folder: Path) -> Path:

@@ -47,18 +47,30 @@ def _begin_all(loaded: Loaded, game: core.Game, flow: Flow, reached: set[core.Or
     stopped: dict[tuple[str, str], list[Stopped]] = {}
     begun = 0
     for players in game.players:
-        for settings in combinations(game, players):
+        if loaded.names is not None:
+            loaded.problems.reached(loaded.names.header.span, f", with {players} players")
+        try:
+            every = combinations(game, players)
+        except RuleError as err:
+            _stop(stopped, err, players, {o.name: o.default for o in game.options.values()})
+            begun += 1
+            continue
+        for settings in every:
             try:
                 begun += 1
                 program = make_program(game, players, settings, _first, None, loop_counts=tuple(flow.loop_counts.values()))
                 _reach(program, reached, steps)
                 Machine(program, program.start[:]).begin()
             except RuleError as err:
-                message = str(err).splitlines()[0]
-                where = str(err.origin.span) if isinstance(err.origin, core.Origin) else ""
-                stopped.setdefault((message, where), []).append(Stopped(players, settings, err.origin))
+                _stop(stopped, err, players, settings)
     for (message, _), tables in stopped.items():
         _report(loaded, message, tables, always=len(tables) == begun)
+
+
+def _stop(stopped: dict[tuple[str, str], list[Stopped]], err: RuleError, players: int, settings: dict[str, int]) -> None:
+    message = str(err).splitlines()[0]
+    where = str(err.origin.span) if isinstance(err.origin, core.Origin) else ""
+    stopped.setdefault((message, where), []).append(Stopped(players, settings, err.origin))
 
 
 def _first(s: State, name: str, items: tuple[int, ...], t: Type, whole: bool) -> tuple[int, ...]:

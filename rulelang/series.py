@@ -142,6 +142,9 @@ def _begin(work: Callable[[T], R], processes: int) -> "list[tuple[Connection, Ba
 
 
 def _serve(work: Callable[[T], R], conn: Connection) -> None:
+    for name in ("SIGTERM", "SIGHUP"):  # the one that began it has its own answer to them
+        if hasattr(signal, name):
+            signal.signal(getattr(signal, name), signal.SIG_DFL)
     parent = multiprocessing.parent_process()
     while parent is not None and parent.is_alive():
         if conn.poll(1):

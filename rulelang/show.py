@@ -11,6 +11,8 @@ from rulelang.graph.compile import compile_graph
 from rulelang.graph.nodes import followers
 from rulelang.pipeline import Loaded
 
+DEEP = 40  # a node that goes deeper than this fits on no line
+
 
 def show_stage(stage: str, loaded: Loaded) -> Iterator[str]:
     shown = {"surface": _show_surface, "names": _show_names, "core": _show_core, "graph": _show_graph, "labels": show_labels}
@@ -91,16 +93,18 @@ def _parts(x: Any) -> list[tuple[str, Any]]:
     return [("", v) for v in x] if isinstance(x, tuple) else []
 
 
-def _flat(x: Any, top: bool = False) -> str:
+def _flat(x: Any, top: bool = False, depth: int = 0) -> str:
+    if depth > DEEP:
+        return "..."
     if isinstance(x, types.Type):
         return f"<{x}>"
     if not top and isinstance(x, core.Place | core.Variable | core.Kind | core.Table | core.Function | core.Option):
         return x.name
     parts = _parts(x)
     if isinstance(x, tuple):
-        return f"[{', '.join(_flat(v) for _, v in parts)}]"
+        return f"[{', '.join(_flat(v, depth=depth + 1) for _, v in parts)}]"
     if isinstance(x, dict):
-        return f"{{{', '.join(f'{k}: {_flat(v)}' for k, v in parts)}}}"
+        return f"{{{', '.join(f'{k}: {_flat(v, depth=depth + 1)}' for k, v in parts)}}}"
     if parts or type(x).__module__.startswith("rulelang"):
-        return f"{type(x).__name__}({', '.join(f'{k}={_flat(v)}' for k, v in parts)})"
+        return f"{type(x).__name__}({', '.join(f'{k}={_flat(v, depth=depth + 1)}' for k, v in parts)})"
     return repr(sorted(x) if isinstance(x, frozenset) else x)

@@ -1,21 +1,21 @@
 """Matches with people at a terminal: seat by seat, handed over where there are several, saved whatever happens."""
 
-import os
+import re
+import shlex
 import signal
 import sys
-import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 from random import Random
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from attrs import define, field
 
 from rulelang.api import Match
 from rulelang.board import Screen, View
 from rulelang.diagnostics import printable
-from rulelang.errors import RuleError
+from rulelang.files import SaveFile
 from rulelang.runtime.events import Drawn, Moved, Shuffled
 from rulelang.runtime.words import readable
 from rulelang.telling import result
@@ -23,6 +23,7 @@ from rulelang.telling import result
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
 
+STOPS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
 TOLD = 16  # lines of what happened before a decision; the log has all
 HELP = """\
 a number       chooses that option            u          takes your last choice back
@@ -32,40 +33,9 @@ some letters   choose the option they name,   s [FILE]   saves the match
                                               q          leaves the match"""
 
 
-# ---------------------------------------------------------------- saving
-
-
-def save_file(path: Path, text: str) -> None:
-    """The old file or the new one, never half of it, whatever happens."""
-    path = path.resolve()
-    try:
-        if path.exists() and not path.is_file():
-            raise OSError(0, "not a regular file")
-        handle, temp = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        try:
-            with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            os.chmod(temp, path.stat().st_mode & 0o777 if path.exists() else 0o644)
-            os.replace(temp, path)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(temp)
-            raise
-    except OSError as err:
-        raise OSError(err.errno, err.strerror, str(path)) from err
-    with suppress(OSError):  # not every system can sync a folder
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
-
-
 def free_name(match: Match) -> Path:
     """A file of its own for a match that nobody gave a name."""
-    stem = f"{match.game.name}-{match.seed}"
+    stem = f"{match.game.name}-{re.sub('[^0-9A-Za-z-]', '', str(match.seed))[:40]}"
     names = (Path(f"{stem}{'' if n == 1 else f'-{n}'}.match") for n in range(1, 10_000))
     return next((p for p in names if not p.exists()), Path(f"{stem}.match"))
 
@@ -105,12 +75,13 @@ class Session:
     match: Match
     seats: tuple[str, ...]
     screen: Screen
-    file: Path | None = None
+    file: SaveFile | None = None
     always: bool = False  # save after every choice
     _at: int | None = None
     _told: dict[int, tuple[str, ...]] = field(factory=dict)
     _prompts: "dict[int, PromptSession[str]]" = field(factory=dict)
     _unsaved: bool = False
+    _copies: dict[Path, SaveFile] = field(factory=dict)
 
     @property
     def humans(self) -> list[int]:
@@ -118,19 +89,30 @@ class Session:
 
     def play(self) -> None:
         """To the end, or until somebody leaves; whatever interrupts it, the match is saved first."""
-        for number in (signal.SIGTERM, signal.SIGHUP):
-            signal.signal(number, _interrupt)
         try:
             while not self.match.is_over:
                 self.step()
             self.finish()
         except Left:
             return
-        except (KeyboardInterrupt, EOFError, RuleError) as err:
-            self.screen.console.print()
-            self.save(self.file or free_name(self.match), aloud=True)
+        except BaseException as err:
+            self.rescue()
             if not isinstance(err, EOFError):
                 raise
+        finally:
+            for held in self._copies.values():
+                held.release()
+
+    def rescue(self) -> None:
+        """Saves first and speaks then: there may be nobody left to hear it."""
+        before = {number: signal.signal(number, signal.SIG_IGN) for number in STOPS}
+        try:
+            said = self.keep(self.file.path if self.file is not None else free_name(self.match))
+            with suppress(OSError):
+                self.screen.say(f"\n{said}")
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
 
     def step(self) -> None:
         asked = [d.player for d in self.match.decisions]
@@ -161,24 +143,37 @@ class Session:
 
     def autosave(self) -> None:
         if self.always and self.file is not None:
-            self.save(self.file)
+            self.save(self.file.path, aloud=False)
 
-    def save(self, path: Path, aloud: bool = False) -> None:
+    def save(self, path: Path, aloud: bool = True) -> None:
+        was_unsaved = self._unsaved
+        said = self.keep(path)
+        if aloud or self._unsaved != was_unsaved:
+            self.screen.say(said, "red" if self._unsaved else "green")
+
+    def keep(self, path: Path) -> str:
+        """Saves the match, and says how that went; where the usual file fails, another one takes its place."""
         try:
-            save_file(path, self.match.to_text())
+            held = self._held(path)
+            held.write(self.match.to_text())
         except OSError as err:
-            if aloud or not self._unsaved:
-                self.screen.say(f"cannot save to {path}: {err.strerror or err}; the match goes on in memory", "red")
             self._unsaved = True
-            return
-        if aloud or self._unsaved:
-            self.screen.say(f"saved to {path}; to go on: rulelang play --resume {path}", "green")
+            return f"cannot save to {path}: {err.strerror or err}; the match goes on in memory, s FILE saves it elsewhere"
+        if self.file is None or self._unsaved:
+            self.file = held
         self._unsaved = False
-        self.file = self.file or path
+        return f"saved to {path}; to go on: rulelang play --resume {shlex.quote(str(path))}"
+
+    def _held(self, path: Path) -> SaveFile:
+        if self.file is not None and path == self.file.path:
+            return self.file
+        if path not in self._copies:
+            self._copies[path] = SaveFile.take(path)
+        return self._copies[path]
 
     def leave(self, sure: bool) -> None:
         if self.file is not None:
-            self.save(self.file, aloud=True)
+            self.save(self.file.path)
         if (self.file is not None and not self._unsaved) or sure:
             raise Left
         self.screen.say("This match is not saved: s FILE saves it, q once more leaves it.", "yellow")
@@ -225,7 +220,7 @@ class Session:
             elif said == "q":
                 self.leave(sure=before == "q")
             elif word == "s":
-                self.save(Path(rest) if rest else self.file or free_name(self.match), aloud=True)
+                self.save(Path(rest) if rest else self.file.path if self.file is not None else free_name(self.match))
             elif said == "u":
                 if self.take_back(seat):
                     return
@@ -280,7 +275,3 @@ class Session:
         asked = self._prompts.setdefault(seat, PromptSession(reserve_space_for_menu=5))
         toolbar = "number or name · ? help · u take back · s save · l log · b board · q leave" if labels else None
         return asked.prompt(prompt, completer=words, bottom_toolbar=toolbar)
-
-
-def _interrupt(number: int, frame: object) -> NoReturn:
-    raise KeyboardInterrupt

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent / "rulelang"
-ORDER = ["source", "diagnostics", "errors", "surface", "names", "core", "graph", "runtime", "prove"]
+ORDER = ["limits", "source", "diagnostics", "errors", "files", "surface", "names", "core", "graph", "runtime", "prove"]
 ABOVE = [
     "pipeline",
     "claims",
@@ -30,6 +30,7 @@ ABOVE = [
     "board",
     "terminal",
     "serial",
+    "untrusted",
     "cli",
     "__main__",
     "__init__",

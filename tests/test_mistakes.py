@@ -11,8 +11,9 @@ import pytest
 from rulelang import pipeline
 from rulelang.diagnostics import Problems, render
 from rulelang.explain import findings
+from rulelang.limits import USUAL
 from rulelang.source import SourceFile
-from rulelang.surface.parse import MOST_FINDINGS, parse
+from rulelang.surface.parse import parse
 from tests.golden import golden, placed
 from tests.test_findings import mended_copy
 
@@ -147,7 +148,7 @@ def test_of_a_file_full_of_mistakes_the_first_thousand_are_told() -> None:
     problems = Problems()
     text = 'game x "X", players 2..2\n' + "counter pot = 3\n" * 1100 + "step a\n    raise cup by 1\n"
     module = parse(SourceFile("x.rule", text), problems)
-    assert len(problems.found) == MOST_FINDINGS
+    assert len(problems.found) == USUAL.findings + 1 and problems.found[-1].message.startswith("more than 1000 findings")
     assert {"pot", "cup"} <= module.unread
 
 

@@ -28,6 +28,7 @@ from rulelang.core.types import (
 )  # fmt: skip
 from rulelang.core.world import World
 from rulelang.diagnostics import Note, Problems, near, several
+from rulelang.limits import USUAL, Limits
 from rulelang.names.collect import name_span
 from rulelang.names.table import Definition, Names
 from rulelang.source import Span
@@ -51,14 +52,33 @@ class Access:
     given: dict[int, list[tuple[int | None, tuple[int, ...], int]]] = field(factory=dict)
     noticed: Noticed = field(factory=Noticed)
     expanding: list[Definition] = field(factory=list)
-    expansions: int = 0
     told: set[tuple[str, str]] = field(factory=set)  # unknown names that were reported, by module
+    limits: Limits = USUAL
+    parts: int = 0  # values and lines so far, every call counted with all that it unfolds to
+    depth: int = 0
+    deepest: int = 0
+    unfolded: dict[int, tuple[int, int]] = field(factory=dict)  # parts and depth of a function that is made once
 
     # ------------------------------------------------------------ reporting
 
     def wrong(self, code: str, message: str, span: Span, hint: str, scope: Scope | None = None, notes: Any = ()) -> core.Const:
         self.problems.add(code, message, span, hint, heading=scope.heading if scope else "", notes=notes)
         return core.Const(0, type=ERROR, span=span)
+
+    def enter(self, span: Span, scope: Scope, parts: int = 1, depth: int = 1) -> bool:
+        """One deeper, and so many parts more: is there room for them?"""
+        self.parts += parts
+        self.deepest = max(self.deepest, self.depth + depth)
+        if self.depth + depth > self.limits.depth:
+            hint = "give a part of it a name with `let`, or let fewer definitions call one another"
+            self.wrong("R004", f"nested more than {self.limits.depth} deep, definitions included", span, hint, scope)
+            return False
+        if self.parts > self.limits.parts:
+            if self.parts - parts <= self.limits.parts:
+                hint = "a definition that calls another twice, many times over, grows too large"
+                self.wrong("R005", f"the rules unfold to more than {self.limits.parts} parts", span, hint, scope)
+            return False
+        return True
 
     @staticmethod
     def sure(found: core.Expr) -> core.Expr:

@@ -25,7 +25,6 @@ from rulelang.source import Span
 from rulelang.surface import nodes
 from rulelang.surface.mistakes import TOP_WORDS
 
-MAX_EXPANSIONS = 20_000
 OTHER_WORDS = {  # what people say for the verbs that no definition explains
     "raise COUNTER by NUMBER": ("add", "increase", "increment", "gain", "earn", "get", "receive", "collect"),
     "lower COUNTER by NUMBER": ("subtract", "decrease", "decrement", "reduce", "spend", "lose"),
@@ -236,7 +235,10 @@ class Calls(Access):
             return None
         found = self.functions.get(id(d))
         if found is not None:
-            return found
+            return found if self.enter(span, scope, *self.unfolded[id(d)]) else None
+        before, outer, self.deepest = self.parts, self.deepest, self.depth
+        if not self.depth:
+            self.problems.reached(d.node.span)
         s = d.node.signature
         own = core.Variable("you", PLAYER) if d.per_player else None
         variables = [core.Variable(p.name, self.world.type_of(p.type)) for p in [*s.params, *(a.param for a in s.args)]]
@@ -261,6 +263,8 @@ class Calls(Access):
                     inner,
                 )
         self.functions[id(d)] = function
+        self.unfolded[id(d)] = (self.parts - before, self.deepest - self.depth)
+        self.deepest = max(outer, self.deepest)
         return function
 
     def _definition_scope(self, d: Definition, you: core.Expr | None) -> Scope:
@@ -301,8 +305,6 @@ class Calls(Access):
     ) -> core.Expr:
         if d in self.expanding:
             return self.wrong("R222", f"`{d.name}` is defined by itself", span, "a definition may not come back to itself", scope)
-        if not self.count_expansion(span, scope):
-            return core.Const(0, type=ERROR, span=span)
         self.expanding.append(d)
         inner, lets = self.bind_params(d, params, args, self._definition_scope(d, owner), scope, span)
         body = self._body(d, inner)
@@ -310,18 +312,6 @@ class Calls(Access):
         for var, value in reversed(lets):
             body = core.LetIn(var, value, body, type=body.type, span=span, source=body.source)
         return body
-
-    def count_expansion(self, span: Span, scope: Scope) -> bool:
-        self.expansions += 1
-        if self.expansions == MAX_EXPANSIONS + 1:
-            self.wrong(
-                "R005",
-                f"definitions unfold to more than {MAX_EXPANSIONS} pieces",
-                span,
-                "a definition that calls another twice, many times over, grows too large",
-                scope,
-            )
-        return self.expansions <= MAX_EXPANSIONS
 
     def bind_params(
         self, d: Definition, params: tuple[nodes.Expr, ...], args: tuple[nodes.Arg, ...], inner: Scope, scope: Scope, span: Span
@@ -485,7 +475,15 @@ class Calls(Access):
         return self.gives(d.node.body, scope, d)
 
     def gives(self, body: tuple[nodes.Statement, ...], scope: Scope, d: Definition) -> core.Expr:
-        """`let`, `needs` and `give` lines as one value; loops over local places run first."""
+        """`let`, `needs` and `give` lines as one value, each inside the one before; loops over local places run first."""
+        if body and not self.enter(body[0].span, scope):
+            return core.Const(0, type=ERROR, span=body[0].span)
+        self.depth += 1
+        made = self._gives(body, scope, d)
+        self.depth -= 1
+        return made
+
+    def _gives(self, body: tuple[nodes.Statement, ...], scope: Scope, d: Definition) -> core.Expr:
         for index, statement in enumerate(body):
             match statement:
                 case nodes.Let() if not statement.random:

@@ -11,6 +11,7 @@ from rulelang.core.tables import build_tables
 from rulelang.core.types import PLAYER, BoolT, KindT, NumberT, PlayerT, Type
 from rulelang.core.world import World
 from rulelang.diagnostics import Note, Problems, near
+from rulelang.limits import USUAL, Limits
 from rulelang.names.collect import name_span
 from rulelang.names.table import Names
 from rulelang.surface import nodes
@@ -21,21 +22,21 @@ MOST_PLAYERS = 16
 Given = dict[int, list[tuple[int | None, tuple[int, ...], int]]]
 
 
-def check(names: Names, problems: Problems, given: Given | None = None) -> tuple[core.Game, Flow]:
+def check(names: Names, problems: Problems, given: Given | None = None, limits: Limits = USUAL) -> tuple[core.Game, Flow]:
     """The typed core of a game with its layers.  The elaborator comes along: examples are checked with it later.
     `given` are definitions that an example fixes."""
-    world = World(names, problems)
+    world = World(names, problems, limits)
     world.build()
     build_tables(world)
     counts = _players(names, problems)
-    flow = Flow(names, world, problems, counts=counts, given=given or {})
+    flow = Flow(names, world, problems, counts=counts, given=given or {}, limits=limits)
     _options(flow, names)
     _places(flow, names)
     _piece_counts(flow, names)
     _piece_starts(flow, names)
     game = core.Game(
         names.header.name, names.header.title, counts, tuple(m.name for m in names.layers),
-        world.kinds, world.pieces, world.tables, world.maps, flow.places, flow.options,
+        world.kinds, world.pieces, world.tables, world.maps, flow.places, flow.options, limits,
     )  # fmt: skip
     body: list[core.Statement] = []
     for item, module in names.flow:

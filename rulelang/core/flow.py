@@ -35,7 +35,10 @@ class Flow(Values):
     def _block(self, body: Iterable[nodes.Statement], scope: Scope) -> tuple[Body, Scope]:
         made: list[core.Statement] = []
         ended = False
-        for statement in body:
+        for number, statement in enumerate(body):
+            if number == self.limits.lines:
+                self.wrong("R005", f"a block of more than {number} lines", statement.span, "give a part of it a name with `verb`", scope)
+                break
             if ended:
                 hint = "give the line above a condition, or leave this one out"
                 self.wrong("R320", "this line is never reached", statement.span, hint, scope)
@@ -46,6 +49,16 @@ class Flow(Values):
         return tuple(made), scope
 
     def statement(self, s: nodes.Statement, scope: Scope) -> tuple[list[core.Statement], Scope]:
+        if not self.enter(s.span, scope):
+            return [], scope
+        if not self.depth:
+            self.problems.reached(s.span)
+        self.depth += 1
+        made = self._statement(s, scope)
+        self.depth -= 1
+        return made
+
+    def _statement(self, s: nodes.Statement, scope: Scope) -> tuple[list[core.Statement], Scope]:
         match s:
             case nodes.Phrase():
                 return self._phrase(s, scope), scope
@@ -292,8 +305,6 @@ class Flow(Values):
         if d in self.expanding:
             chain = " -> ".join(x.name for x in [*self.expanding[self.expanding.index(d) :], d])
             self.wrong("R222", f"`{d.name}` calls itself: {chain}", s.span, "a verb may not come back to itself; use `repeat`", scope)
-            return []
-        if not self.count_expansion(s.span, scope):
             return []
         you, nested = scope.you, scope.nested
         if d.per_player:

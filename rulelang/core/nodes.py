@@ -5,6 +5,7 @@ from typing import Union
 from attrs import define, field, frozen
 
 from rulelang.core.types import Type
+from rulelang.limits import Limits
 from rulelang.source import NOWHERE, Span
 
 # ---------------------------------------------------------------- what there is
@@ -733,6 +734,7 @@ class Game:
     maps: dict[str, Map]
     places: dict[str, Place]
     options: dict[str, Option]
+    limits: Limits
     flow: tuple[Statement, ...] = ()
     ranking: Ranking | None = None
     invariants: tuple[Invariant, ...] = ()

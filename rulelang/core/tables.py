@@ -14,7 +14,6 @@ from rulelang.names.collect import name_span
 from rulelang.source import Span
 from rulelang.surface import nodes
 
-MAX_CELLS = 1_000_000
 NAMED = 8  # members that a message lists
 
 Filled = dict[int, tuple[int, nodes.TableRow]]  # for each key that has one: its value and the row that says it
@@ -47,7 +46,7 @@ class _Rows:
         words: list[str] = []
         for t in reversed(self.keys):
             at, one = divmod(at, self.world.size(t) or 1)
-            words.insert(0, self.world.key_names(t)[one])
+            words.insert(0, self.world.key_name(t, one))
         return ", ".join(words)
 
     def cells(self, rows: Sequence[nodes.TableRow]) -> Iterator[tuple[int, int, nodes.TableRow]]:
@@ -160,7 +159,7 @@ def _build_table(world: World, node: nodes.Table) -> None:
         problems.add("R202", f"the keys of `{node.name}` have no end", node.span, hint)
         return
     total = prod(s or 0 for s in sizes)
-    if total > MAX_CELLS:
+    if total > world.limits.cells:
         problems.add("R005", f"a table of {total} cells", node.span, "fewer keys")
         return
     rows = _Rows(world, node.name, keys, ERROR)

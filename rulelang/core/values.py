@@ -33,6 +33,14 @@ class Values(Calls):
     # ------------------------------------------------------------ values
 
     def value(self, e: nodes.Expr, scope: Scope, want: Type | None = None) -> core.Expr:
+        if not self.enter(e.span, scope):
+            return core.Const(0, type=ERROR, span=e.span)
+        self.depth += 1
+        made = self._value(e, scope, want)
+        self.depth -= 1
+        return made
+
+    def _value(self, e: nodes.Expr, scope: Scope, want: Type | None) -> core.Expr:
         match e:
             case nodes.Number():
                 return core.Const(e.value, type=NumberT(e.value, e.value), span=e.span)

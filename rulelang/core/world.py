@@ -8,13 +8,14 @@ from attrs import define, field
 from rulelang.core import nodes as core
 from rulelang.core.types import BOOL, ERROR, NONE, NUMBER, PLAYER, BoolT, ErrorT, KindT, MaybeT, NumberT, PieceT, SetT, Type, join
 from rulelang.diagnostics import Problems, near, several
+from rulelang.limits import MEMBERS, USUAL, Limits
+from rulelang.names.collect import name_span
 from rulelang.names.table import Names
 from rulelang.source import Span
 from rulelang.surface import nodes
 from rulelang.surface.mistakes import LANGUAGE
 
 NO_VALUE = -1  # how `none` looks when a match runs
-MAX_PIECES = 100_000
 
 
 @define(eq=False)
@@ -23,6 +24,7 @@ class World:
 
     names: Names
     problems: Problems
+    limits: Limits = USUAL
     kinds: dict[str, core.Kind] = field(factory=dict)
     pieces: dict[str, core.Pieces] = field(factory=dict)
     tables: dict[str, core.Table] = field(factory=dict)
@@ -111,13 +113,14 @@ class World:
                 return 2
         return None
 
-    def key_names(self, t: Type) -> list[str]:
+    def key_name(self, t: Type, n: int) -> str:
+        """The n-th value of a key type, as it is written."""
         match t:
-            case NumberT() if t.low is not None and t.high is not None:
-                return [str(n) for n in range(t.low, t.high + 1)]
+            case NumberT():
+                return str(n + (t.low or 0))
             case KindT():
-                return list(self.kinds[t.kind].members)
-        return ["no", "yes"]
+                return self.kinds[t.kind].members[n]
+        return ("no", "yes")[n]
 
     # ------------------------------------------------------------ building
 
@@ -127,6 +130,9 @@ class World:
             if isinstance(symbol.node, nodes.Kind):
                 rows = [*symbol.node.rows, *self._extra(symbol.name, "kind")]
                 members = tuple(r.name for r in rows if r.name is not None)
+                if len(members) > MEMBERS:
+                    message = f"a kind of more than {MEMBERS} members"
+                    self.problems.add("R005", message, name_span(symbol.node, symbol.name), "things that lie somewhere are `pieces`")
                 self.kinds[symbol.name] = core.Kind(symbol.name, symbol.node.is_ring, members, {}, symbol.node.span, symbol.node.source)
                 for row in rows[len(symbol.node.rows) :]:
                     if row.name is not None:
@@ -149,8 +155,8 @@ class World:
         distinct: dict[tuple[int, ...], int] = {}
         for cells, copies in printed:
             distinct[cells] = distinct.get(cells, 0) + copies
-        if sum(distinct.values()) > MAX_PIECES:
-            self.problems.add("R005", f"more than {MAX_PIECES} pieces", node.span, "fewer copies")
+        if sum(distinct.values()) > self.limits.pieces:
+            self.problems.add("R005", f"more than {self.limits.pieces} pieces", node.span, "fewer copies")
             distinct = {}
         fields = self._fields(node.fields, list(distinct))
         self.pieces[node.name] = core.Pieces(node.name, per_player, fields, tuple(distinct.items()), None, node.span, node.source)
@@ -178,8 +184,9 @@ class World:
                 self.problems.add("R203", f"this row has {several(len(row.cells), 'cell')}, the fields need {len(slots)}", row.span, hint)
                 continue
             choices = [self._cell(cell, t, f) for cell, (f, t) in zip(row.cells, slots, strict=True)]
-            if prod(len(c) for c in choices) * max(1, row.copies) > MAX_PIECES or len(made) > MAX_PIECES:
-                self.problems.add("R005", f"this row stands for more than {MAX_PIECES} pieces", row.span, "write fewer alternatives")
+            most = self.limits.pieces
+            if prod(len(c) for c in choices) * max(1, row.copies) > most or len(made) > most:
+                self.problems.add("R005", f"this row stands for more than {most} pieces", row.span, "write fewer alternatives")
                 continue
             made.extend((cells, row.copies) for cells in product(*choices))
         return made
@@ -233,7 +240,10 @@ class World:
                 mask = 0
                 for item in part.items:
                     raw = item.value if isinstance(item, nodes.Number | nodes.Truth) else getattr(item, "name", None)
-                    mask |= 1 << max(0, self.literal(raw, inner.item, item.span, what))
+                    value = self.literal(raw, inner.item, item.span, what)
+                    if value > MEMBERS:
+                        self.problems.add("R005", f"{value} in a group", item.span, f"a group holds numbers from 0 to {MEMBERS}")
+                    mask |= 1 << max(0, min(value, MEMBERS))
                 return mask
         shown = part if isinstance(part, str) else span.text
         self.problems.add("R203", f"`{shown}` does not fit `{what}`", span, f"`{what}` is {t}")

@@ -4,6 +4,7 @@ A counter or status is its value (none is -1).  A zone is a bag: one bit field f
 be told apart, so that moving is adding and taking away, and equal tables are equal.  A pile is a sequence of classes,
 the top in the lowest bits.  A slot is its class, or -1."""
 
+from collections import Counter
 from functools import cached_property
 
 from attrs import define, field, frozen
@@ -13,6 +14,7 @@ from rulelang.core.types import BoolT, KindT, NumberT, PieceT, PlayerT, SetT, Ty
 from rulelang.errors import RuleError
 
 PC, CHANCE, FIRST = 0, 1, 2
+HALVED = 512  # longer integers are taken apart and put together by halves
 
 
 @frozen(eq=False)
@@ -46,6 +48,18 @@ class Universe:
     def item_bits(self) -> int:
         return (len(self.classes) + 1).bit_length()
 
+    @cached_property
+    def long(self) -> int:
+        return 1 << (HALVED * max(self.width, self.item_bits))
+
+    @cached_property
+    def units(self) -> tuple[int, ...]:
+        return tuple(1 << (c * self.width) for c in range(len(self.classes)))
+
+    @cached_property
+    def field_masks(self) -> tuple[int, ...]:
+        return tuple(self.modulus << (c * self.width) for c in range(len(self.classes)))
+
     def unit(self, c: int) -> int:
         return 1 << (c * self.width)
 
@@ -59,6 +73,10 @@ class Universe:
         """(class, how many), in the order of the rows."""
         found = []
         width, mask = self.width, self.modulus
+        if bag > self.long:
+            half = bag.bit_length() // width // 2
+            rest = self.items(bag >> (half * width))
+            return (*self.items(bag & ((1 << (half * width)) - 1)), *((c + half, n) for c, n in rest))
         while bag:
             c = ((bag & -bag).bit_length() - 1) // width
             n = (bag >> (c * width)) & mask
@@ -67,16 +85,24 @@ class Universe:
         return tuple(found)
 
     def bag(self, classes: "tuple[int, ...] | list[int]") -> int:
+        if len(classes) > HALVED:
+            return sum(n * self.unit(c) for c, n in Counter(classes).items())
         return sum(self.unit(c) for c in classes)
 
     def pack(self, classes: "tuple[int, ...] | list[int]") -> int:
-        """A sequence as one integer, the first in the lowest bits."""
+        """A sequence as one integer, the first in the lowest bits; a long one from its halves, or it would take for ever."""
+        if len(classes) > HALVED:
+            half = len(classes) // 2
+            return self.pack(classes[:half]) | self.pack(classes[half:]) << (half * self.item_bits)
         made = 0
         for c in reversed(classes):
             made = (made << self.item_bits) | (c + 1)
         return made
 
     def unpack(self, packed: int) -> tuple[int, ...]:
+        if packed > self.long:
+            half = self.length(packed) // 2 * self.item_bits
+            return self.unpack(packed & ((1 << half) - 1)) + self.unpack(packed >> half)
         found = []
         bits, mask = self.item_bits, (1 << self.item_bits) - 1
         while packed:
@@ -125,6 +151,8 @@ class Layout:
         for dim in reversed(dims):
             strides.insert(0, total)
             total *= dim
+        if self.size + total > self.game.limits.cells:
+            raise error_at(f"`{place.name}` stands for {total} places, which are too many", core.Origin(place.span))
         self.slots[place] = self.size
         self.strides[place] = tuple(strides)
         self.sizes[place] = total
@@ -166,6 +194,12 @@ def add_universes(layout: Layout, counts: dict[str, int]) -> None:
                 joined = groups[kinds[0]] | groups[other]
                 for k in joined:
                     groups[k] = joined
+    total = 0
+    for name, pieces in game.pieces.items():
+        here = counts.get(name, sum(copies for _, copies in pieces.rows)) * (layout.players if pieces.per_player else 1)
+        total += here
+        if here < 0 or total > game.limits.pieces:
+            raise error_at(f"{here} pieces `{name}`: there can be up to {game.limits.pieces} in all", core.Origin(pieces.span))
     made: dict[int, Universe] = {}
     for name, group in groups.items():
         if id(group) not in made:
@@ -175,6 +209,9 @@ def add_universes(layout: Layout, counts: dict[str, int]) -> None:
                 for owner in range(layout.players) if pieces.per_player else (-1,):
                     for row, (_cells, copies) in enumerate(pieces.rows):
                         classes.append(PieceClass(kind, row, owner, counts.get(kind, copies)))
+            if len(classes) > game.limits.different:
+                message = f"more than {game.limits.different} pieces `{name}` that differ"
+                raise error_at(message, core.Origin(game.pieces[name].span))
             made[id(group)] = Universe(tuple(sorted(group)), tuple(classes))
         layout.universes[name] = made[id(group)]
 

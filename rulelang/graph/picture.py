@@ -206,7 +206,7 @@ def _quoted(text: str) -> str:
 def mermaid(drawn: "nx.DiGraph[str]", title: str) -> str:
     """The picture for Mermaid, whose ids are plain words: n0, n1, ..."""
     short = {name: f"n{i}" for i, name in enumerate(drawn)}
-    lines = [f"%% {printable(title)}", "flowchart TD"]
+    lines = [f"%% {_entities(title)}", "flowchart TD"]
     for name, data in drawn.nodes(data=True):
         left, right = MERMAID_SHAPES[data["sort"]]
         lines.append(f"  {short[name]}{left}{_entities(data['label'])}{right}")

@@ -195,15 +195,16 @@ def _members(kind: nodes.Kind, rows: Iterable[nodes.Row], names: Names, problems
                 "a member is listed once",
                 notes=[Note(seen[row.name].span, "listed here first")],
             )
-        seen[row.name] = row
-        if add:
+        elif add:
             names.members[row.name] = (*names.members.get(row.name, ()), kind.name)
+        seen[row.name] = row
 
 
 def _define(made: Definition, names: Names, problems: Problems) -> None:
     same = names.definitions.setdefault(made.name, [])
-    for other in same:
-        if shape(other.node.signature) == shape(made.node.signature) and names_meet(other.module, made.module, names):
+    alike = names.shapes.setdefault((made.name, *shape(made.node.signature)), [])
+    for other in alike:
+        if names_meet(other.module, made.module, names):
             problems.add(
                 "R101",
                 f"`{made.name}` is defined twice in the same form",
@@ -226,6 +227,7 @@ def _define(made: Definition, names: Names, problems: Problems) -> None:
     if made.name in (*BUILT_IN, *KERNEL_VERBS, *FUNCTION_WORDS):
         problems.add("R102", f"`{made.name}` is a word of the language", name_span(made.node, made.name), "choose another name")
     same.append(made)
+    alike.append(made)
 
 
 def shape(s: nodes.Signature) -> tuple[object, ...]:

@@ -82,6 +82,7 @@ class Names:
     symbols: dict[str, Symbol] = field(factory=dict)  # values and kinds share one space
     members: dict[str, tuple[str, ...]] = field(factory=dict)  # member -> kinds that have it
     definitions: dict[str, list[Definition]] = field(factory=dict)
+    shapes: dict[tuple[object, ...], list[Definition]] = field(factory=dict)  # definitions that are written alike
     flow: list[tuple[nodes.Step | nodes.Repeat, nodes.Module]] = field(factory=list)
     windows: dict[str, list[tuple[nodes.Choice, nodes.Module]]] = field(factory=dict)
     ranking: tuple[nodes.Ranking, nodes.Module] | None = None
@@ -89,6 +90,7 @@ class Names:
     invariants: list[tuple[nodes.Invariant, nodes.Module]] = field(factory=list)
     examples: list[tuple[nodes.Example, nodes.Module]] = field(factory=list)
     labels: list[LabelSymbol] = field(factory=list)
+    _by_end: dict[str, list[LabelSymbol]] = field(factory=dict)
     hooks: dict[int, Hooks] = field(factory=dict)  # by id of the labelled node
     extensions: dict[str, list[tuple[nodes.Extend, nodes.Module]]] = field(factory=dict)
     new_rows: dict[str, list[nodes.ReplaceRows]] = field(factory=dict)
@@ -106,4 +108,7 @@ class Names:
     def label(self, name: str) -> list[LabelSymbol]:
         """The labels that a dotted name can mean: those whose path ends in it."""
         parts = tuple(name.split("."))
-        return [label for label in self.labels if label.path[-len(parts) :] == parts]
+        if not self._by_end:
+            for label in self.labels:
+                self._by_end.setdefault(label.path[-1], []).append(label)
+        return [label for label in self._by_end.get(parts[-1], ()) if label.path[-len(parts) :] == parts]

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import lru_cache
-from itertools import combinations, permutations
+from itertools import accumulate, combinations, islice
 from math import comb
+from typing import Any
 
 from attrs import define, field
 
@@ -11,32 +12,40 @@ from rulelang.core import nodes as core
 from rulelang.core.sight import Origins
 from rulelang.core.threads import refs_in, variables_in
 from rulelang.core.types import PieceT, SetT, plain
+from rulelang.errors import RuleError
 from rulelang.graph.layout import error_at
+from rulelang.limits import NUMBER
+from rulelang.runtime.budget import BY, LITTLE
 from rulelang.runtime.effects import Effects
-from rulelang.runtime.values import Fn, State, pack_seq, rep
-
-MAX_OPTIONS = 10_000
+from rulelang.runtime.values import Fn, State, mask_of, pack_seq, rep
 
 Items = tuple[tuple[int, int], ...]  # (what, how many of it)
 
 
 @lru_cache(maxsize=4096)
-def count_groups(items: Items, low: int, high: int) -> int:
-    """How many sub-multisets have between `low` and `high` members."""
+def count_groups(items: Items, low: int, high: int, most: int) -> int:
+    """How many sub-multisets have between `low` and `high` members; where there are more than `most`, some number above it."""
+    total = sum(n for _, n in items)
+    low, high = max(0, low), min(high, total)
+    if high - low >= most:
+        return high - low + 1  # of every size there is one
+    # There are as many groups of a size as of what each leaves behind, and the more the nearer to the middle.
+    sizes = [min(k, total - k) for k in range(low, high + 1)]
+    middle = next(k for k in range(1, 64) if comb(2 * k, k) > most)
+    if len(items) >= 2 * middle and max(sizes, default=0) >= middle:
+        return most + 1
+    longest = max(sizes, default=0)
     if all(n == 1 for _, n in items):
-        m = len(items)
-        return sum(comb(m, k) for k in range(max(0, low), min(high, m) + 1))
-    ways = [1]
-    for _, n in items:
-        grown = [0] * (len(ways) + n)
-        for size, w in enumerate(ways):
-            for k in range(n + 1):
-                grown[size + k] += w
-        ways = grown
-    return sum(ways[max(0, low) : high + 1])
+        ways = [comb(len(items), k) for k in range(longest + 1)]
+    else:
+        ways = [1] + [0] * longest
+        for _, n in items:
+            upto = list(accumulate(ways))
+            ways = [min(upto[k] - (upto[k - n - 1] if k > n else 0), most + 1) for k in range(longest + 1)]
+    return sum(ways[k] for k in sizes)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=512)
 def groups(items: Items, low: int, high: int) -> tuple[tuple[int, ...], ...]:
     """All of them, smaller first, then in the order of the items."""
     found: list[tuple[int, ...]] = []
@@ -62,6 +71,19 @@ def _of_size(items: Items, size: int) -> Iterator[tuple[int, ...]]:
             yield (x,) * take + tail
 
 
+def arrangements(group: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """A group in every order, each order once, from the lowest to the highest."""
+    row = sorted(group)
+    while True:
+        yield tuple(row)
+        at = next((i for i in range(len(row) - 2, -1, -1) if row[i] < row[i + 1]), None)
+        if at is None:
+            return
+        other = next(i for i in range(len(row) - 1, at, -1) if row[i] > row[at])
+        row[at], row[other] = row[other], row[at]
+        row[at + 1 :] = reversed(row[at + 1 :])
+
+
 @define(eq=False)
 class PickCode:
     """One pick: its domain in this state, as values of its variable."""
@@ -80,6 +102,7 @@ class ChoiceCode:
     choice: core.Choice
     guard: Fn | None
     picks: tuple[PickCode, ...]
+    most: int
     told: Callable[[State], tuple[int, ...]]  # the values in its text
 
     def count(self, s: State, at: int = 0) -> int:
@@ -98,6 +121,8 @@ class ChoiceCode:
         for value in pick.values(s):
             s[pick.slot] = value
             total += self.count(s, at + 1)
+            if total > self.most:
+                return total
         return total
 
     def bind(self, s: State, k: int) -> None:
@@ -131,6 +156,7 @@ class AskCode:
     choices: tuple[ChoiceCode, ...]
     bodies: tuple[int, ...]
     silent: bool  # a forced choice tells nobody anything
+    most: int
 
     def counts(self, s: State) -> tuple[int, ...]:
         """How many options each choice stands for."""
@@ -138,8 +164,8 @@ class AskCode:
             found: tuple[int, ...] = (self.choices[0].count(s),)
         else:
             found = tuple([c.count(s) for c in self.choices])
-        if sum(found) > MAX_OPTIONS:
-            raise error_at(f"`{self.decide.name}` has more than {MAX_OPTIONS} options", self.decide.origin)
+        if sum(found) > self.most:
+            raise error_at(f"`{self.decide.name}` has more than {self.most} options", self.decide.origin)
         return found
 
     def pick(self, s: State, k: int, counts: tuple[int, ...] | None = None) -> int:
@@ -164,7 +190,11 @@ class Choices(Effects):
 
     def ask(self, d: core.Decide, bodies: tuple[int, ...]) -> AskCode:
         player = self.expr(d.player).fn
-        return AskCode(d, player, tuple(self.choice(c) for c in d.choices), bodies, self._silent(d))
+        return AskCode(d, player, tuple(self.choice(c) for c in d.choices), bodies, self._silent(d), self.most)
+
+    @property
+    def most(self) -> int:
+        return self.layout.game.limits.options
 
     def choice(self, c: core.Choice) -> ChoiceCode:
         guard = None
@@ -176,12 +206,12 @@ class Choices(Effects):
             later = [(q.base, q.count, q.such_that) for q in c.picks[index + 1 :]]
             free = not self._mentions(tuple(x for q in later for x in q if x is not None), p.var)
             picks.append(self._pick(p, free))
-        return ChoiceCode(c, guard, tuple(picks), self.told(c.text) if c.text is not None else lambda s: ())
+        return ChoiceCode(c, guard, tuple(picks), self.most, self.told(c.text) if c.text is not None else lambda s: ())
 
     def _pick(self, p: core.Pick, free: bool) -> PickCode:
         slot = self.variable(p.var)
         if p.quantity == "one":
-            values = self.distinct(p.base)
+            values = self._affordable(self.distinct(p.base), p)
             if p.such_that is not None:
                 values = self._such_that(p, slot, values)
             return PickCode(p, slot, lambda s: len(values(s)), values, free)
@@ -189,25 +219,31 @@ class Choices(Effects):
         low, high = self._sizes(p)
         whole = isinstance(p.base.type, SetT) and isinstance(plain(p.base.type.item), PieceT)
         universe = self.layout.universe(p.base.type) if whole else None
-        ordered, span = p.ordered, p.span
+        ordered, origin, most_options = p.ordered, core.Origin(p.span), self.most
 
         known: dict[tuple[Items, int, int], Sequence[int]] = {}
 
         def keep(group: tuple[int, ...]) -> int:
             if ordered:
                 return pack_seq(group)
-            return universe.bag(group) if universe is not None else sum(1 << x for x in group)
+            return universe.bag(group) if universe is not None else mask_of(group)
+
+        def too_many() -> RuleError:
+            return error_at(f"more than {most_options} options", origin)
 
         def every(s: State) -> Sequence[int]:
             have, least, most = items(s), low(s), high(s)
-            if count_groups(have, least, most) > MAX_OPTIONS:
-                raise error_at(f"more than {MAX_OPTIONS} options", core.Origin(span))
-            found = groups(have, least, most)
+            if count_groups(have, least, most, most_options) > most_options:
+                raise too_many()
             if ordered:
-                return [keep(g) for group in found for g in sorted(set(permutations(group)))]
+                rows = list(islice((g for group in groups(have, least, most) for g in arrangements(group)), most_options + 1))
+                if len(rows) > most_options:
+                    raise too_many()
+                return [keep(g) for g in rows]
+            found = groups(have, least, most)
             made = known.get((have, least, most))
             if made is None:
-                if len(known) > 1024:
+                if len(known) > 1024 or len(found) > 100:
                     known.clear()
                 made = known[have, least, most] = tuple(keep(group) for group in found)
             return made
@@ -217,7 +253,7 @@ class Choices(Effects):
             return PickCode(p, slot, lambda s: len(listed(s)), listed, free)
         if rep(p.base.type) == "bag" and p.quantity == "exactly":
             return self._exactly(p, slot, listed, free)
-        return PickCode(p, slot, lambda s: count_groups(items(s), low(s), high(s)), listed, free)
+        return PickCode(p, slot, lambda s: count_groups(items(s), low(s), high(s), most_options), listed, free)
 
     def _exactly(self, p: core.Pick, slot: int, listed: Fn, free: bool) -> PickCode:
         """`exactly 2 cards in hand`: the same hand comes again and again, so the groups are kept."""
@@ -232,14 +268,29 @@ class Choices(Effects):
             if found is None:
                 if len(known) > 1024:
                     known.clear()
-                found = known[key] = listed(s)
+                found = listed(s)
+                if len(found) < 500:
+                    known[key] = found
             return found
 
         def number(s: State) -> int:
             found = known.get((base(s), count(s)))
-            return count_groups(items(s), count(s), count(s)) if found is None else len(found)
+            return count_groups(items(s), count(s), count(s), self.most) if found is None else len(found)
 
         return PickCode(p, slot, number, values, free)
+
+    def _affordable(self, values: Fn, p: core.Pick) -> Fn:
+        """What is picked from is looked through one by one where it depends on an earlier pick or has a condition."""
+        if self.cost.members(p.base) <= LITTLE:
+            return values
+        budget, origin = self.budget, core.Origin(p.span)
+
+        def paid(s: State) -> Any:
+            found = values(s)
+            budget.spend(len(found) // BY, origin)
+            return found
+
+        return paid
 
     def _such_that(self, p: core.Pick, slot: int, values: Fn) -> Fn:
         assert p.such_that is not None
@@ -270,11 +321,14 @@ class Choices(Effects):
                 return found
 
             return of_bag
-        each = self.seq(base)
+        each, most, origin = self.seq(base), self.most, core.Origin(base.span)
 
         def of_seq(s: State) -> Items:
             counts: dict[int, int] = {}
-            for x in each(s):
+            found = each(s)
+            if len(found) > most:
+                raise error_at(f"more than {most} to pick from", origin)
+            for x in found:
                 counts[x] = counts.get(x, 0) + 1
             return tuple(counts.items())
 
@@ -282,7 +336,7 @@ class Choices(Effects):
 
     def _sizes(self, p: core.Pick) -> tuple[Fn, Fn]:
         n = self.expr(p.count).fn if p.count is not None else (lambda s: 0)
-        no_end = lambda s: 1 << 20
+        no_end = lambda s: NUMBER
         zero = lambda s: 0
         return {"exactly": (n, n), "up to": (zero, n), "at least": (n, no_end), "any number": (zero, no_end)}[p.quantity]
 

@@ -194,7 +194,9 @@ class Counting(Choices):
             return plain
         words = Words(self.layout, tuple(f"seat {i}" for i in range(self.layout.players)))
         asked = self.tally.asked.setdefault(item, Asked()) if is_own else Asked()
-        return CountedAsk(plain.decide, plain.player, plain.choices, plain.bodies, plain.silent, self.tally, asked, offers, words)
+        return CountedAsk(
+            plain.decide, plain.player, plain.choices, plain.bodies, plain.silent, plain.most, self.tally, asked, offers, words
+        )
 
     # ------------------------------------------------------------ values
 

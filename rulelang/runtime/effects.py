@@ -8,12 +8,13 @@ from attrs import define
 from rulelang.core import nodes as core
 from rulelang.core.types import NumberT
 from rulelang.graph.layout import Universe, error_at
+from rulelang.limits import MEMBERS, NUMBER
 from rulelang.runtime.events import AnyEvent, Became, Counted, Moved, Said
 from rulelang.runtime.values import Fn, State, Values, rep
 
 Effect = Callable[[State], None]
 Emit = Callable[[AnyEvent], None]
-NO_LIMIT = 1 << 31
+NO_LIMIT = NUMBER
 
 
 @define(eq=False)
@@ -74,11 +75,15 @@ class Effects(Values):
 
         if emit is None and slot.const and amount.const:  # the commonest line of a rulebook: raise this by that
             i, step = slot.value, sign * amount.value
-            if step >= 0 and (stops_high or high == NO_LIMIT):
+            if step >= 0:
 
                 def up(s: State) -> None:
                     new = s[i] + step
-                    s[i] = new if new < high else high
+                    if new > high:
+                        if not stops_high:
+                            raise error_at(f"`{place.name}` would be {new}, beyond {high}", origin)
+                        new = high
+                    s[i] = new
 
                 return up
         return change
@@ -103,7 +108,8 @@ class Effects(Values):
             new = keep(get(s))
             if not low <= new <= high:
                 if not is_counter or (new > high and not place.stops_high) or (new < low and not place.stops_low):
-                    raise error_at(f"`{place.name}` would be {new}, outside of its range", origin)
+                    shown = new if new.bit_length() < 100 else "so much"
+                    raise error_at(f"`{place.name}` would be {shown}, outside of its range", origin)
                 new = max(low, min(high, new))
             i = at(s)
             old = s[i]
@@ -178,7 +184,7 @@ class Effects(Values):
         return move
 
     def _zone_to_zone(self, a: core.MovePieces, universe: Universe, what: Fn, form: str, source: Fn, goal: Fn) -> Effect:
-        units = tuple(universe.unit(c) for c in range(len(universe.classes)))
+        units = universe.units
         single, narrow, origin, emit, ruled = form == "int", universe.width == 1, a.origin, self.emit, id(a) in self.ruled
         sure = isinstance(a.what, core.Read) and a.what.place == a.source
 
@@ -311,7 +317,7 @@ def _status_range(place: core.Place) -> tuple[int, int]:
     if isinstance(place.type, NumberT):
         low, high = place.type.low, place.type.high
         return (-NO_LIMIT if low is None else low), (NO_LIMIT if high is None else high)
-    return -(1 << 4096), 1 << 4096
+    return -1, 1 << (MEMBERS * 17)  # a group as one integer, in the longest form that it can have
 
 
 def _within(universe: Universe, x: int, have: int) -> bool:

@@ -4,6 +4,7 @@ A thread of `together` sees the state at the entry and its own effects.  The mai
 until all threads are done; then what they did is added up.  So nothing that a seat sees or is offered can depend on
 a choice that is not yet revealed."""
 
+from collections.abc import Sequence
 from random import Random
 
 from attrs import define, field
@@ -13,6 +14,8 @@ from rulelang.runtime.choices import AskCode
 from rulelang.runtime.events import AnyEvent, Chosen
 from rulelang.runtime.program import ForkCode, Program
 from rulelang.runtime.values import State
+
+COPIED = 256  # slots that are copied as fast as one step is made
 
 
 @define(eq=False)
@@ -66,6 +69,7 @@ class Machine:
     # ------------------------------------------------------------ moving on
 
     def begin(self) -> None:
+        self.program.values.budget.renew()
         self._advance_main(self.program.graph.entry)
 
     def _advance_main(self, pc: int) -> None:
@@ -95,6 +99,7 @@ class Machine:
     def _take(self, ask: AskCode, s: State, k: int, counts: tuple[int, ...], events: list[AnyEvent]) -> int:
         if not any(counts):
             raise error_at(f"nothing can be chosen at `{ask.decide.name}`", ask.decide.origin)
+        self.program.values.budget.spend(1, ask.decide.origin)
         index = ask.pick(s, k, counts)
         choice = ask.choices[index]
         if self.program.values.emit is not None:
@@ -106,7 +111,7 @@ class Machine:
     def _start_fork(self, code: ForkCode) -> None:
         threads = []
         s = self.s
-        who = code.who(s)
+        who = self._who(code, s)
         for x in who:
             row = s[:]
             row[code.var] = x
@@ -116,6 +121,15 @@ class Machine:
         for thread in threads:
             self._advance_thread(thread, code.fork.body)
         self._list_pending()
+
+    def _who(self, code: ForkCode, s: State) -> Sequence[int]:
+        """Who takes part; each has a row of its own, so that many of them with many places are too much."""
+        who: Sequence[int] = code.who(s)
+        limits = self.program.layout.game.limits
+        if len(who) > limits.threads or len(who) * len(s) > 10 * limits.cells:
+            raise error_at(f"{len(who)} at once are too many", code.fork.origin)
+        self.program.values.budget.spend(1 + len(who) * len(s) // COPIED, code.fork.origin)
+        return who
 
     def _advance_thread(self, thread: Thread, pc: int) -> None:
         outer, self.events = self.events, thread.events
@@ -150,7 +164,7 @@ class Machine:
     def _run_inner(self, code: ForkCode, s: State) -> int:
         """Threads inside a thread ask nobody: they run at once, each on its own row."""
         rows = []
-        for x in code.who(s):
+        for x in self._who(code, s):
             row = s[:]
             row[code.var] = x
             row[CHANCE] = own_chance(s, x)
@@ -180,6 +194,7 @@ class Machine:
     # ------------------------------------------------------------ choosing
 
     def choose(self, pending: Pending, k: int) -> None:
+        self.program.values.budget.renew()
         thread = pending.thread
         if thread is None:
             self._advance_main(self._take(pending.ask, self.s, k, pending.counts, self.events))
@@ -193,7 +208,7 @@ class Machine:
 
     def play_out(self, rng: Random, choices: list[tuple[int, int]], limit: int) -> None:
         """Uniformly random options to the end."""
-        pick = rng.random
+        pick, budget = rng.random, self.program.values.budget
         while not self.over:
             if len(choices) > limit:
                 raise error_at(f"the match did not end within {limit} choices", None)
@@ -201,12 +216,14 @@ class Machine:
                 pending = self.pending[0]
                 k = int(pick() * pending.count)
                 choices.append((pending.player, k))
+                budget.renew()
                 self._advance_main(self._take(pending.ask, self.s, k, pending.counts, self.events))
                 continue
             for thread in self.fork.threads:
                 while (waiting := thread.pending) is not None and len(choices) <= limit:
                     k = int(pick() * waiting.count)
                     choices.append((waiting.player, k))
+                    budget.renew()
                     pc = self._take(waiting.ask, thread.s, k, waiting.counts, thread.events)
                     thread.answers = (*thread.answers, k)
                     self._advance_thread(thread, pc)

@@ -13,16 +13,18 @@ from rulelang.core.apparent import ruled, untold
 from rulelang.core.sight import origins
 from rulelang.core.threads import walk
 from rulelang.core.types import SetT, Type
+from rulelang.errors import RuleError
 from rulelang.graph import nodes as graph
 from rulelang.graph.compile import compile_graph
-from rulelang.graph.layout import CHANCE, Layout, add_universes, error_at, make_layout
+from rulelang.graph.layout import CHANCE, FIRST, Layout, add_universes, error_at, make_layout
+from rulelang.limits import MEMBERS
+from rulelang.runtime.budget import BY
 from rulelang.runtime.choices import AskCode, Choices
 from rulelang.runtime.counting import Counting, Tally
 from rulelang.runtime.effects import Emit
 from rulelang.runtime.events import Again, Began, Drawn, Shuffled
 from rulelang.runtime.values import SEQ_BITS, Fn, State, Values, pack_seq
 
-STEP_LIMIT = 1_000_000
 Chance = Callable[[State, str, tuple[int, ...], Type, bool], tuple[int, ...]]
 Step = Callable[[State], int]
 
@@ -49,18 +51,48 @@ class Program:
     forks: dict[int, ForkCode]
     ends: frozenset[int]
     start: State
+    places: int  # where the slots of all declared places end
     persistent: int
     dead: dict[int, tuple[int, ...]]
     values: Choices
 
     def run(self, s: State, pc: int) -> int:
         """Walks the graph until somebody is asked, threads begin or end, or the match is over."""
-        steps = self.steps
-        for _ in range(STEP_LIMIT):
-            pc = steps[pc](s)
+        steps, budget = self.steps, self.values.budget
+        try:
+            for n in range(budget.left):
+                pc = steps[pc](s)
+                if pc < 0:
+                    budget.left -= n + 1
+                    return ~pc
+        except RuleError as err:
+            raise err if err.origin is not None else error_at(str(err), self.graph.nodes[pc].origin) from err
+        raise self._endless(s, pc)
+
+    def _endless(self, s: State, pc: int) -> RuleError:
+        """Which loop goes round, and whether anything changes in it: one more round is looked at."""
+        row, seen = s[:], list[int]()
+        budget = self.values.budget
+        heads = graph.LoopHead | graph.EachHead
+        before: dict[int, State] = {}
+        same: dict[int, bool] = {}
+        for _ in range(4 * len(self.steps)):
+            budget.renew()
+            seen.append(pc)
+            if isinstance(self.graph.nodes[pc], heads):
+                same[pc] = before.get(pc) == row[FIRST : self.places]
+                before[pc] = row[FIRST : self.places]
+            try:
+                pc = self.steps[pc](row)
+            except RuleError:
+                break
             if pc < 0:
-                return ~pc
-        raise error_at("a loop goes round without asking anybody", self.graph.nodes[pc].origin)
+                break
+        head = min((n for n in seen if isinstance(self.graph.nodes[n], heads)), default=seen[0])
+        node = self.graph.nodes[head]
+        name = f"`{node.path.rpartition('.')[2]}`" if node.path else "a loop"
+        told = ", and nothing changes in it" if same.get(head) else ""
+        return error_at(f"{name} goes round without asking anybody{told}", node.origin)
 
     def key(self, s: State) -> tuple[int, ...]:
         """The state as plain data: what is out of scope counts as 0."""
@@ -131,12 +163,17 @@ class _Maker:
         items, order, var = self.code.seq(node.base), self._order(node.order), self.code.variable(head.var)
         body, top, exit_, made = head.body, head.id, head.exit, self.made
         effect = self._straight(body, top, nodes) if order is None else None
+        budget, origin = self.code.budget, node.origin
         if effect is _nothing:
             return _jump(exit_)
         if effect is not None:
 
             def one(s: State) -> int:
-                for x in items(s):
+                found = items(s)
+                budget.left -= len(found)
+                if budget.left < 0:
+                    budget.spend(0, origin)
+                for x in found:
                     s[var] = x
                     effect(s)
                 return exit_
@@ -144,16 +181,18 @@ class _Maker:
             return one
 
         def several(s: State) -> int:
-            found = items(s) if order is None else order(s, items(s))
+            found = items(s)
+            budget.spend(len(found), origin)
+            if order is not None:
+                found = order(s, found)
+            left = before = budget.left
             for x in found:
                 s[var] = x
-                pc = body
-                for _ in range(STEP_LIMIT):
+                pc = made[body](s)
+                while pc != top and left:
+                    left -= 1
                     pc = made[pc](s)
-                    if pc == top:
-                        break
-                else:
-                    raise error_at("a loop goes round without asking anybody", node.origin)
+            budget.spend(before - left + (not left), origin)
             return exit_
 
         return several
@@ -250,7 +289,7 @@ class _Maker:
             packed = memo.get(found)
             if packed is None:
                 packed = pack_seq(found)
-                if len(memo) < 4096:
+                if len(memo) < 4096 and len(found) < 100:
                     memo[found] = packed
             s[queue] = packed
             return then
@@ -322,9 +361,14 @@ class _Maker:
 
             return shuffle
         at, items_of, var = self.code.variable(a.var), self.code.seq(a.base), a.var
+        most, budget = self.layout.game.limits.cells, self.code.budget
 
         def draw(s: State) -> int:
-            items = tuple(items_of(s))
+            found = items_of(s)
+            if len(found) > most:
+                raise error_at(f"chance picks one of {len(found)}: at most {most}", node.origin)
+            budget.spend(len(found) // BY, node.origin)
+            items = tuple(found)
             if not items:
                 raise error_at("chance has nothing to pick from", node.origin)
             s[at] = chance(s, var.name, items, SetT(var.type), False)[0]
@@ -500,6 +544,7 @@ def make_program(
         layout.variables[var] = layout.size
         layout.size += 1
     persistent = layout.size
+    places = make_layout(game, players, options).size
     code.scratch_base = persistent
     code.run_pure = _pure
     maker = _Maker(layout, code, chance, emit, watch)
@@ -511,13 +556,15 @@ def make_program(
         for n in g.nodes if isinstance(n, graph.Ask | graph.Fork | graph.Stop)
     }  # fmt: skip
     ends = frozenset(n.id for n in g.nodes if isinstance(n, graph.ThreadEnd))
-    return Program(layout, g, steps, maker.asks, maker.forks, ends, start, persistent, dead, code)
+    return Program(layout, g, steps, maker.asks, maker.forks, ends, start, places, persistent, dead, code)
 
 
 def _pure(code: Choices, body: tuple[core.Statement, ...]) -> Callable[[State], None]:
     """A definition with loops: a small graph of its own over scratch slots."""
     layout, inner = code.layout, compile_graph(code.as_run(body))
     for place in dict.fromkeys(_local_places(body)):
+        if _size(layout, place) > MEMBERS:
+            raise error_at(f"`{place.name}` stands for too many places", core.Origin(place.span))
         # Local places of a value live in the scratch slots: one variable stands for each.
         for index in range(_size(layout, place)):
             var = core.Variable(f"{place.name}{index}", place.type)
@@ -527,15 +574,16 @@ def _pure(code: Choices, body: tuple[core.Statement, ...]) -> Callable[[State], 
         layout.strides[place] = _strides(layout, place)
         layout.sizes[place] = _size(layout, place)
     steps = _Maker(layout, code, _no_chance, None).steps(inner)
-    entry = inner.entry
+    entry, budget, origin = inner.entry, code.budget, inner.nodes[inner.entry].origin
 
     def run(s: State) -> None:
         pc = entry
-        for _ in range(STEP_LIMIT):
+        for n in range(budget.left):
             pc = steps[pc](s)
             if pc < 0:
+                budget.spend(n + 1, origin)
                 return
-        raise error_at("a definition goes round for ever", inner.nodes[entry].origin)
+        raise error_at("a definition goes round for ever", origin)
 
     return run
 

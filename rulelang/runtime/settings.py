@@ -1,6 +1,7 @@
 """Options of a match: words to values, and whether a combination is allowed."""
 
-from itertools import product
+import re
+from itertools import islice, product
 from typing import Any
 
 from rulelang.core import nodes as core
@@ -9,7 +10,8 @@ from rulelang.errors import UsageError
 from rulelang.graph.layout import make_layout
 from rulelang.runtime.values import Values
 
-MANY = 256
+MANY = 256  # combinations that are looked at
+TRIED = 4_096  # combinations that are tried to find them
 
 
 def option_value(game: core.Game, option: core.Option, value: Any, players: int) -> int:
@@ -22,7 +24,7 @@ def option_value(game: core.Game, option: core.Option, value: Any, players: int)
         found = {"yes": 1, "no": 0, True: 1, False: 0}.get(value)
     elif isinstance(value, int) and not isinstance(value, bool):
         found = value
-    elif isinstance(value, str) and value.lstrip("-").isdigit():
+    elif isinstance(value, str) and re.fullmatch("-?[0-9]{1,16}", value):
         found = int(value)
     allowed = values_of(option, players)
     if found is None or found not in allowed:
@@ -46,10 +48,12 @@ def option_word(game: core.Game, option: core.Option, value: int) -> str:
 def refused(game: core.Game, players: int, settings: dict[str, int]) -> core.Option | None:
     """The first option whose condition this combination breaks."""
     values = Values(make_layout(game, players, settings))
-    values.scratch_base = 1000
+    values.scratch_base = values.layout.size
     for option in game.options.values():
-        if option.only_if is not None and not values.expr(option.only_if).fn([0] * 2000):
-            return option
+        if option.only_if is not None:
+            test = values.expr(option.only_if).fn
+            if not test(values.dummy()):
+                return option
     return None
 
 
@@ -58,7 +62,7 @@ def combinations(game: core.Game, players: int) -> list[dict[str, int]]:
     names = list(game.options)
     ordered = [sorted(values_of(o, players), key=lambda v, d=o.default: v != d) for o in game.options.values()]  # type: ignore[misc]
     found = []
-    for combination in product(*ordered):
+    for combination in islice(product(*ordered), TRIED):
         settings = dict(zip(names, combination, strict=True))
         if refused(game, players, settings) is None:
             found.append(settings)

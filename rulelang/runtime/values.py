@@ -6,19 +6,22 @@ from functools import lru_cache
 from operator import itemgetter
 from typing import Any
 
-from attrs import define, field, fields, has
+from attrs import Factory, define, field, fields, has
 
 from rulelang.core import nodes as core
-from rulelang.core.types import KindT, MaybeT, PieceT, PlayerT, SetT, Type, plain
+from rulelang.core.types import KindT, MaybeT, NumberT, PieceT, PlayerT, SetT, Type, plain
+from rulelang.errors import RuleError
 from rulelang.graph.layout import Layout, error_at, field_values
+from rulelang.limits import MEMBERS, NUMBER
+from rulelang.runtime.budget import LITTLE, Budget, Cost
 from rulelang.source import Span
 
 State = list[int]
 Fn = Callable[[State], Any]
 SEQ_BITS = 16
+KEPT = 256  # members of a group that is remembered once it was listed
 
 
-@lru_cache(maxsize=1 << 16)
 def members(mask: int) -> tuple[int, ...]:
     """The members of a set, in order."""
     found = []
@@ -29,14 +32,32 @@ def members(mask: int) -> tuple[int, ...]:
     return tuple(found)
 
 
-def pack_seq(items: Iterable[int]) -> int:
+small_members = lru_cache(maxsize=1 << 16)(members)
+
+
+def pack_seq(items: Sequence[int]) -> int:
+    """A group in its order as one integer."""
+    if len(items) > MEMBERS:
+        raise RuleError(f"a group of {len(items)} in an order: at most {MEMBERS} can be kept")
     made = 0
-    for x in reversed(tuple(items)):
+    for x in reversed(items):
+        if not 0 <= x < 0xFFFF:
+            raise RuleError(f"{x} in a group with an order: only numbers from 0 to {0xFFFE} can be kept in one")
         made = (made << SEQ_BITS) | (x + 1)
     return made
 
 
-@lru_cache(maxsize=1 << 14)
+def mask_of(items: Iterable[int]) -> int:
+    """A group of numbers or members as one integer, a bit for each."""
+    made = 0
+    for x in items:
+        if not 0 <= x <= MEMBERS:
+            raise RuleError(f"{x} in a group: only numbers from 0 to {MEMBERS} can be kept in one")
+        made |= 1 << x
+    return made
+
+
+@lru_cache(maxsize=1 << 12)
 def unpack_seq(packed: int) -> tuple[int, ...]:
     found = []
     while packed:
@@ -75,6 +96,8 @@ class Values:
     called: dict[int, tuple[list[int], list[Fn]]] = field(factory=dict)
     scratch_base: int = 0
     run_pure: "Callable[[Any, tuple[core.Statement, ...]], Fn] | None" = None
+    budget: Budget = field(default=Factory(lambda self: Budget(self.layout.game.limits.steps), takes_self=True))
+    cost: Cost = field(default=Factory(lambda self: Cost(self.layout), takes_self=True))
 
     # ------------------------------------------------------------ slots
 
@@ -177,13 +200,27 @@ class Values:
         if form == "seq":
             return fn
         if form == "mask":
-            return lambda s: members(fn(s))
+            listed = self._lister(t)
+            return lambda s: listed(fn(s))
         if form == "bag":
             universe = self.layout.universe(t)
             if universe.width == 1:
-                return lambda s: members(fn(s))
+                listed = self._lister(t)
+                return lambda s: listed(fn(s))
             return lambda s: tuple(c for c, n in universe.items(fn(s)) for _ in range(n))
         return lambda s: () if fn(s) < 0 else (fn(s),)
+
+    def _lister(self, t: Type) -> Callable[[int], tuple[int, ...]]:
+        """Groups of a few are listed once, and remembered."""
+        item = plain(t.item) if isinstance(t, SetT) else t
+        if isinstance(item, KindT):
+            size = len(self.layout.game.kinds[item.kind].members)
+        else:
+            size = len(self.layout.universe(t).classes) if isinstance(item, PieceT) else KEPT + isinstance(item, NumberT)
+        return small_members if size <= KEPT else members
+
+    def looked(self, e: core.Expr, base: core.Expr, each: Fn) -> Fn:
+        return self.cost.paid(e, base, each, self.budget)
 
     def distinct(self, e: core.Expr) -> Fn:
         """A closure that gives the elements that can be told apart, once each."""
@@ -211,7 +248,7 @@ class Values:
             if need == "bag":
                 universe = self.layout.universe(t)
                 return self.fold(lambda s: universe.bag(tuple(fn(s))), code)
-            return self.fold(lambda s: sum(1 << x for x in fn(s)), code)
+            return self.fold(lambda s: mask_of(fn(s)), code)
         if need == "bag" and have == "int":  # a slot as the set of what it holds
             universe = self.layout.universe(t)
             return self.fold(lambda s: 0 if fn(s) < 0 else universe.unit(fn(s)), code)
@@ -307,7 +344,7 @@ class Values:
 
     def _count_those(self, e: core.Filter) -> Code:
         """`number of opponents who ...`: counted without being listed."""
-        each, at, test = self.seq(e.base), self.variable(e.var), self.expr(e.test).fn
+        each, at, test = self.looked(e, e.base, self.seq(e.base)), self.variable(e.var), self.expr(e.test).fn
 
         def fn(s: State) -> int:
             n = 0
@@ -415,11 +452,15 @@ class Values:
 
     def _Product(self, e: core.Product) -> Code:
         left, right = self.expr(e.left), self.expr(e.right)
-        f, g = left.fn, right.fn
-        if left.const and not right.const:
-            k = left.value
-            return Code(lambda s: k * g(s))
-        return self.fold(lambda s: f(s) * g(s), left, right)
+        f, g, span = left.fn, right.fn, e.span
+
+        def times(s: State) -> int:
+            found = int(f(s) * g(s))
+            if not -NUMBER <= found <= NUMBER:
+                raise error_at("a number beyond 2 to the power of 53", core.Origin(span))
+            return found
+
+        return self.fold(times, left, right)
 
     def _Quotient(self, e: core.Quotient) -> Code:
         left, right = self.expr(e.left), self.expr(e.right)
@@ -464,6 +505,7 @@ class Values:
     def _SameSet(self, e: core.SameSet) -> Code:
         left, right = self.expr(e.left), self.expr(e.right)
         f, g = self._to_seq(left.fn, rep(e.left.type), e.left.type), self._to_seq(right.fn, rep(e.right.type), e.right.type)
+        f, g = self.looked(e, e.left, f), self.looked(e, e.right, g)
         return self.fold(lambda s: sorted(f(s)) == sorted(g(s)), left, right)
 
     def _All(self, e: core.All) -> Code:
@@ -592,10 +634,11 @@ class Values:
             return Code(lambda s: get(s) & masks[value(s)])
         at, test = self.variable(e.var), self.expr(e.test).fn
         if form == "seq":
+            through = self.looked(e, e.base, get)
 
             def sequence(s: State) -> tuple[int, ...]:
                 found = []
-                for x in get(s):
+                for x in through(s):
                     s[at] = x
                     if test(s):
                         found.append(x)
@@ -604,8 +647,8 @@ class Values:
             return Code(sequence)
         if form == "bag":
             universe = self.layout.universe(e.base.type)
-            fields_of = tuple(universe.field_mask(c) for c in range(len(universe.classes)))
-            each = self.distinct(e.base)
+            fields_of = universe.field_masks
+            each = self.looked(e, e.base, self.distinct(e.base))
 
             def bag(s: State) -> int:
                 whole, found = get(s), 0
@@ -617,7 +660,8 @@ class Values:
 
             return Code(bag)
 
-        if base.const:  # players, or a whole kind: one closure call for each, and nothing else
+        through = self.looked(e, e.base, self._to_seq(get, form, e.base.type))
+        if base.const and self.cost.of(e) <= LITTLE:  # players, or a whole kind: one closure call for each, and nothing else
             bits = tuple((x, 1 << x) for x in members(base.value))
 
             def mask_of_all(s: State) -> int:
@@ -630,15 +674,15 @@ class Values:
 
             return Code(mask_of_all)
 
-        def mask_of(s: State) -> int:
+        def mask_passing(s: State) -> int:
             found = 0
-            for x in members(get(s)):
+            for x in through(s):
                 s[at] = x
                 if test(s):
                     found |= 1 << x
             return found
 
-        return Code(mask_of)
+        return Code(mask_passing)
 
     def _Exists(self, e: core.Exists) -> Code:
         base = self.expr(e.base)
@@ -654,7 +698,7 @@ class Values:
         if chosen is not None:
             masks, value = chosen
             return Code(lambda s: get(s) & masks[value(s)] != 0)
-        at, test, each = self.variable(e.var), self.expr(e.test).fn, self.distinct(e.base)
+        at, test, each = self.variable(e.var), self.expr(e.test).fn, self.looked(e, e.base, self.distinct(e.base))
 
         def fn(s: State) -> bool:
             for x in each(s):
@@ -666,7 +710,7 @@ class Values:
         return Code(fn)
 
     def _ForAll(self, e: core.ForAll) -> Code:
-        at, test, each = self.variable(e.var), self.expr(e.test).fn, self.distinct(e.base)
+        at, test, each = self.variable(e.var), self.expr(e.test).fn, self.looked(e, e.base, self.distinct(e.base))
 
         def fn(s: State) -> bool:
             for x in each(s):
@@ -683,6 +727,7 @@ class Values:
             at, test, each = self.variable(inner.var), self.expr(inner.test).fn, self.distinct(inner.base)
             if rep(inner.base.type) == "seq":
                 each = self.seq(inner.base)
+            each = self.looked(inner, inner.base, each)
 
             def first(s: State) -> int:
                 for x in each(s):
@@ -708,16 +753,17 @@ class Values:
             universe = self.layout.universe(e.base.type)
             if universe.width > 1:
                 get = self.expr(e.base).fn
+                items = self.looked(e, e.base, lambda s: universe.items(get(s)))
 
                 def weighted(s: State) -> int:
                     total = 0
-                    for c, n in universe.items(get(s)):
+                    for c, n in items(s):
                         s[at] = c
                         total += n * value(s)
                     return total
 
                 return Code(weighted)
-        each = self.seq(e.base)
+        each = self.looked(e, e.base, self.seq(e.base))
         if op == "total":
 
             def total_of(s: State) -> int:
@@ -759,13 +805,7 @@ class Values:
             universe = self.layout.universe(e.type)
             return self.fold(lambda s: sum(universe.unit(c.fn(s)) for c in codes), *codes)
 
-        def fn(s: State) -> int:
-            mask = 0
-            for c in codes:
-                mask |= 1 << c.fn(s)
-            return mask
-
-        return self.fold(fn, *codes)
+        return self.fold(lambda s: mask_of(c.fn(s) for c in codes), *codes)
 
     def _Span_(self, e: core.Span_) -> Code:
         low, high = self.expr(e.low), self.expr(e.high)
@@ -792,8 +832,8 @@ class Values:
 
     def _Reversed(self, e: core.Reversed) -> Code:
         base = self.expr(e.base)
-        items = self.seq(e.base)
-        return self.fold(lambda s: tuple(reversed(items(s))), base)
+        items = self.looked(e, e.base, self.seq(e.base))
+        return self.fold(lambda s: items(s)[::-1], base)
 
     def _Others(self, e: core.Others) -> Code:
         player = self.expr(e.player)

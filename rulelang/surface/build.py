@@ -38,13 +38,16 @@ class Items(tuple[n.Item, ...]):
 
 def last_sign(text: str, start: int, end: int) -> int:
     """Where a node really ends: blanks, line ends and comments behind it are no part of it."""
-    while True:
-        end = start + len(text[start:end].rstrip())
+    end = min(end, len(text))
+    while end > start:
+        while end > start and text[end - 1].isspace():
+            end -= 1
         line = max(start, text.rfind("\n", start, end) + 1)
         comment = comment_in(text, line, end)
         if comment is None:
-            return end
+            break
         end = comment
+    return end
 
 
 def comment_in(text: str, start: int, end: int) -> int | None:

@@ -17,6 +17,7 @@ from lark.indenter import DedentError, Indenter
 from lark.utils import TextSlice
 
 from rulelang.diagnostics import Problems
+from rulelang.limits import NUMBER, USUAL, Limits
 from rulelang.source import SourceFile, Span
 from rulelang.surface import nodes
 from rulelang.surface.build import Build, callbacks
@@ -25,11 +26,9 @@ from rulelang.surface.mistakes import LONG, TOP_WORDS, Slip, Stop, slip
 
 MAX_DEPTH = 100
 MAX_OTHERWISE = 150  # in one declaration: each `otherwise if` is one deeper than the last
-MAX_NUMBER = 2**53
 MOST_MISTAKES = 10  # that are looked for in one declaration, unless it is longer than any that people write
 LONG_DECLARATION = 100_000
-MOST_FINDINGS = 1000  # in one file: nobody reads more
-_CHAIN = {"__CHAIN", "NOT", "OF", "STAR", "SLASH", "MOD", "LPAR", "LSQB"}
+_CHAIN = {"__CHAIN", "NOT", "OF", "STAR", "SLASH", "MOD", "LPAR", "LSQB", "SUCH", "WHO", "HAS"}
 
 
 class TooDeep(Exception):
@@ -113,8 +112,16 @@ def _lark() -> Lark:
         return make(False)
 
 
+def make_ready() -> None:
+    """Works the grammar out before the first file is read."""
+    _grammar()
+
+
 # ---------------------------------------------------------------- cutting, comments, errors
 
+_LONG = re.compile(r'#[^\n]*|"(?P<text>[^"\n]*)"|(?<![0-9A-Za-z_])(?P<digits>[0-9]{10,})')
+_HOLE = re.compile(r"\{[^}]*\}")
+_DIGITS = re.compile(r"(?<![0-9A-Za-z_])[0-9]{10,}")
 _COMMENT = re.compile(r'"[^"\n]*"|(#[^\n]*)')
 _OPENS = re.compile(r"(step|repeat|verb|before|after|replace|each player|during|example|always true)\b")
 _PLACE = re.compile(r"(counter|status|zone|pile|slot)\b")
@@ -122,7 +129,7 @@ _GOES_ON = re.compile(r" +(,|(and|or|where|who|such that|over|gives|among|into|o
 _SIGNS = {"COLON": ":", "COMMA": ",", "EQUAL": "="}
 
 
-def parse(source: SourceFile, problems: Problems) -> nodes.Module:
+def parse(source: SourceFile, problems: Problems, limits: Limits = USUAL) -> nodes.Module:
     """`text -> Module`; what cannot be parsed is reported and left out."""
     text = source.text
     comments = tuple(nodes.Comment(m.group(1), span=Span(source, m.start(1), m.end(1))) for m in _COMMENT.finditer(text) if m.group(1))
@@ -130,12 +137,14 @@ def parse(source: SourceFile, problems: Problems) -> nodes.Module:
     broken: set[str] = set()
     said: set[str] = set()
     header: nodes.Header | None = None
-    enough = len(problems.found) + MOST_FINDINGS
-    for start, end in _cuts(source, problems):
-        if len(problems.found) >= enough:
+    for number, (start, end) in enumerate(_cuts(source, problems)):
+        if number == limits.declarations:
+            message = f"more than {limits.declarations} lines at the left margin"
+            problems.add("R005", message, Span(source, start, start + 1), "take a part of it into a file of its own")
+        if number == limits.declarations or problems.full:
             broken.update(_words(text[start:]))
             break
-        item, unread = _parse_cut(source, start, end, said, problems)
+        item, unread = _parse_cut(source, start, end, said, problems, limits)
         broken |= unread  # what it would have declared is not unknown, only unread
         if isinstance(item, nodes.Header):
             if header is None and not items:
@@ -194,14 +203,15 @@ def _is_followed(source: SourceFile, start: int) -> bool:
 
 
 def _parse_cut(
-    source: SourceFile, start: int, end: int, said: set[str], problems: Problems
+    source: SourceFile, start: int, end: int, said: set[str], problems: Problems, limits: Limits
 ) -> tuple[nodes.Declaration | nodes.Header | None, set[str]]:
     """One declaration, and the words in it that were not read.  After a mistake its line is put aside and reading begins
     anew, to find the next one."""
     text = source.text if source.text.endswith("\n") else source.text + "\n"
     stop_at = len(text) if end == len(source.text) else end
+    problems.reached(Span(source, start, end))
     aside: set[int] = set()
-    if _too_large(source, start, end, problems):
+    if _too_large(source, start, end, problems, limits):
         return None, set(_words(source.text[start:end])) | said
     for _ in range(MOST_MISTAKES):
         in_texts = Problems()
@@ -215,7 +225,8 @@ def _parse_cut(
         except LarkError as err:
             raise AssertionError(str(err)) from err
         else:
-            problems.found.extend(in_texts.found)
+            for d in in_texts.found:
+                problems.add(d.code, d.message, d.span, d.hint, heading=d.heading, notes=d.notes)
             if in_texts.found:
                 break
             left, unread = _what_is_left(made, aside)
@@ -316,13 +327,21 @@ def _hole(source: SourceFile, problems: Problems, start: int, end: int) -> nodes
     return None
 
 
-def _too_large(source: SourceFile, start: int, end: int, problems: Problems) -> bool:
-    for digits in re.finditer(r"\d{10,}", source.text[start:end]):
-        if len(digits.group()) > 16 or int(digits.group()) > MAX_NUMBER:  # Python reads no number of some thousand digits
-            span = Span(source, start + digits.start(), start + digits.end())
-            problems.add("R005", "a number beyond 2 to the power of 53", span, "no rule needs it; use a smaller one")
-            return True
-    return False
+def _too_large(source: SourceFile, start: int, end: int, problems: Problems, limits: Limits) -> bool:
+    """Numbers and texts that are too long, each at its place; before anything is made of them."""
+    before = len(problems.found)
+    for long in _LONG.finditer(source.text, start, end):
+        text, digits = long["text"], long["digits"]
+        if text is not None and len(text) > limits.label:
+            span = Span(source, *long.span("text"))
+            problems.add("R005", f"a text of more than {limits.label} characters", span, "say it in fewer words")
+        numbers = [long] if digits else [n for hole in _HOLE.finditer(text or "") for n in _DIGITS.finditer(text or "", *hole.span())]
+        for number in numbers:  # Python reads no number of some thousand digits
+            if len(number[0]) > 16 or int(number[0]) > NUMBER:
+                at = number.start() + (0 if digits else long.start("text"))
+                span = Span(source, at, at + len(number[0]))
+                problems.add("R005", "a number beyond 2 to the power of 53", span, "no rule needs it; use a smaller one")
+    return len(problems.found) > before
 
 
 def _slip(source: SourceFile, start: int, end: int, err: UnexpectedInput | DedentError | TooDeep, in_text: bool = False) -> Slip:
