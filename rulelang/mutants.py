@@ -105,6 +105,7 @@ class Sorts:
     labels: dict[str, str]  # steps, loops, verbs and options, for those who hook on them
     piles: frozenset[str]
     words: dict[tuple[str, str], tuple[str, ...]]  # (verb, label): the words that it takes, such as stays and lost
+    drawn: frozenset[str]  # fields that only say where a picture has something
 
 
 def sorts(loaded: Loaded) -> Sorts:
@@ -137,7 +138,9 @@ def sorts(loaded: Loaded) -> Sorts:
         if label.module.source.path in own and len(names.label(label.path[-1])) == 1:
             labels.setdefault((label.sort,), []).append(label.path[-1])
     piles = frozenset(p.name for p in game.places.values() if p.word == "pile")
-    return Sorts(_nexts(groups), _nexts(labels), piles, _label_words(names))
+    maps = [item for m in own_modules(loaded) for item in m.items if isinstance(item, nodes.Map)]
+    drawn = frozenset(name.name for item in maps for name in item.drawn_at)
+    return Sorts(_nexts(groups), _nexts(labels), piles, _label_words(names), drawn)
 
 
 def own_modules(loaded: Loaded) -> list[nodes.Module]:
@@ -224,7 +227,15 @@ def _node(node: nodes.Node, around: tuple[nodes.Node, ...], text: str, known: So
             yield from _lines(lines, text)
             yield from _order(lines, text)
     for part in _parts(node):
-        yield from _node(part, (*around, node), text, known)
+        if not _is_drawing(part, node, around, known):
+            yield from _node(part, (*around, node), text, known)
+
+
+def _is_drawing(part: nodes.Node, row: nodes.Node, around: tuple[nodes.Node, ...], known: Sorts) -> bool:
+    """A cell that says where a picture has something, which is no rule."""
+    if not isinstance(row, nodes.Row) or not isinstance(around[-1], nodes.Kind) or len(around[-1].fields) != len(row.cells):
+        return False
+    return any(cell is part and f.name in known.drawn for f, cell in zip(around[-1].fields, row.cells, strict=True))
 
 
 # ---------------------------------------------------------------- what is left out
