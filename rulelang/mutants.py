@@ -231,11 +231,13 @@ def _node(node: nodes.Node, around: tuple[nodes.Node, ...], text: str, known: So
             yield from _node(part, (*around, node), text, known)
 
 
-def _is_drawing(part: nodes.Node, row: nodes.Node, around: tuple[nodes.Node, ...], known: Sorts) -> bool:
-    """A cell that says where a picture has something, which is no rule."""
-    if not isinstance(row, nodes.Row) or not isinstance(around[-1], nodes.Kind) or len(around[-1].fields) != len(row.cells):
+def _is_drawing(part: nodes.Node, of: nodes.Node, around: tuple[nodes.Node, ...], known: Sorts) -> bool:
+    """What says where a picture has something is no rule."""
+    if isinstance(of, nodes.Map):
+        return any(name is part for name in of.drawn_at)
+    if not isinstance(of, nodes.Row) or not isinstance(around[-1], nodes.Kind) or len(around[-1].fields) != len(of.cells):
         return False
-    return any(cell is part and f.name in known.drawn for f, cell in zip(around[-1].fields, row.cells, strict=True))
+    return any(cell is part and f.name in known.drawn for f, cell in zip(around[-1].fields, of.cells, strict=True))
 
 
 # ---------------------------------------------------------------- what is left out

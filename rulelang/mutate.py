@@ -39,6 +39,7 @@ REASONS = "mutants.md"
 REFUSED, EXAMPLE, CLAIM, MATCH, ENDLESS = "refused", "example", "claim", "match", "endless"  # noticed
 NOTHING, FAULT = "nothing", "fault"
 SECONDS = 10  # of the processor, for one example or match: many times what it takes
+FAR = 1 << 30  # more characters than a rule has
 LOOKS = 12  # choices of a recorded match after which every seat looks at the table
 
 Layers = tuple[str, ...]
@@ -222,19 +223,23 @@ class Bench:
 
     def _notices(self, mutant: Mutant, last: list[Name]) -> Iterator[tuple[str, str]]:
         """Everybody who notices it, those first who are asked cheaply."""
-        loads: dict[Layers, Loaded] = {}
-        tried: set[Name] = set()
-        for layers, held in self.plan.held.items():
-            loaded = self._changed(layers, mutant)
-            if loaded is None:
-                continue
-            loads[layers] = loaded
+        loads = {some: loaded for some in self.plan.held if (loaded := self._changed(some, mutant)) is not None}
+        near: list[tuple[Layers, Name]] = []
+        far: list[tuple[Layers, Name]] = []
+        seen: set[Name] = set()
+        for layers, loaded in loads.items():
             yield from _refused(loaded)
-            for name in _in_order(held, mutant, last):
-                if name not in tried and not _holds(loaded, name):
-                    last.insert(0, name)
-                    yield EXAMPLE, name[1]
-                tried.add(name)
+            for name, is_near in _in_order(self.plan.held[layers], mutant, last):
+                if name not in seen:
+                    (near if is_near else far).append((layers, name))
+                seen.add(name)
+        yield from _examples(loads, near, last)
+        for recorded in self.plan.matches:
+            changed = loads.get(recorded.layers) or self._changed(recorded.layers, mutant)
+            if changed is not None:
+                yield from _refused(changed)
+                yield from _goes_otherwise(changed, recorded)
+        yield from _examples(loads, far, last)
         loaded = next(iter(loads.values()))  # what is dear, in the fewest layers that the changed file has a part in
         with _in_time():
             check_counts(loaded)
@@ -242,11 +247,6 @@ class Bench:
         with _in_time():
             found = list(_in_random_matches(loaded))
         yield from found
-        for recorded in self.plan.matches:
-            changed = loads.get(recorded.layers) or self._changed(recorded.layers, mutant)
-            if changed is not None:
-                yield from _refused(changed)
-                yield from _goes_otherwise(changed, recorded)
 
     def _changed(self, layers: Layers, mutant: Mutant) -> Loaded | None:
         """The game with this change; none where it has no part in it."""
@@ -287,14 +287,23 @@ def _refused(loaded: Loaded) -> Iterator[tuple[str, str]]:
         yield REFUSED, next((f"{d.code}: {d.message}" for d in loaded.problems.sorted() if d.is_error), "")
 
 
-def _in_order(held: dict[Name, frozenset[Piece]], mutant: Mutant, last: list[Name]) -> list[Name]:
-    """Examples that noticed something near; then those that bring about the changed line, the most special ones first."""
+def _in_order(held: dict[Name, frozenset[Piece]], mutant: Mutant, last: list[Name]) -> Iterator[tuple[Name, bool]]:
+    """Examples that noticed something near; then those that bring about the changed line, the most special ones first; then
+    the others.  With each: is it near?"""
 
-    def distance(name: Name) -> tuple[int, int]:
-        around = (end - start for path, start, end in held[name] if path == mutant.path and start <= mutant.start < end)
-        return min(around, default=1 << 30), len(held[name])
+    def distance(name: Name) -> tuple[bool, int, int]:
+        around = [end - start for path, start, end in held[name] if path == mutant.path and start <= mutant.start < end]
+        return name not in last, min(around, default=FAR), len(held[name])
 
-    return list(dict.fromkeys([*(n for n in last if n in held), *sorted(held, key=distance)]))
+    for name in sorted(held, key=distance):
+        yield name, distance(name)[:2] < (True, FAR)
+
+
+def _examples(loads: dict[Layers, Loaded], which: Iterable[tuple[Layers, Name]], last: list[Name]) -> Iterator[tuple[str, str]]:
+    for layers, name in which:
+        if not _holds(loads[layers], name):
+            last.insert(0, name)
+            yield EXAMPLE, name[1]
 
 
 def _holds(loaded: Loaded, name: Name) -> bool:

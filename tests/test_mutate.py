@@ -237,6 +237,7 @@ def test_a_small_change_that_is_made(rules: str, change: str) -> None:
     ("rules", "all_changes"),
     [
         ('step s "Raise 2 most" {R-1}\n    say "2 most {1}"  # 3', {"without this line"}),
+        ("kind K(east: 0..99, south: 0..99)\n    x: 10 20\n\nmap m(k: K), drawn at east and south\n    x: []", set()),
         ("table t(n: 1..2), source rulebook\n    1: none\n    2: none", set()),  # with other keys it is refused anyway
         ('always true "2 most"\n    2 > 1\n\nexample "3"\n    players anna, ben\n    expect that 3 > 2', set()),
     ],
