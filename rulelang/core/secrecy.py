@@ -3,7 +3,8 @@
 Every value bears the secrets that it was made from: places that are private or hidden, read directly, through a
 definition, a `let` or a place inside a body.  Whatever happens because of a secret (in an `if`, a loop, after an
 `end ... if`) bears it too.  A secret is told where somebody who may not see its place sees the outcome: a change of a
-public place, a number of pieces, a question, the options and texts of a decision, `say`, `show`.
+public place, a number of pieces, a step or a pass of a loop, a question and who is asked, the options and texts of a
+decision, `say`, `show`.
 
 What a player chooses is theirs to tell.  A piece is told by moving it: in the open it is no secret any more."""
 
@@ -17,6 +18,8 @@ from rulelang.core.threads import refs_in
 from rulelang.core.types import NoneT, PieceT, SetT, plain
 from rulelang.diagnostics import Note, Problems
 from rulelang.source import Span
+
+LONGEST = 9  # lines of a way that are shown
 
 
 @frozen
@@ -64,7 +67,11 @@ class _Flow:
     env: Env = field(factory=dict)
     told: set[tuple[core.Place, tuple[str, ...]]] = field(factory=set)
     repeats: dict[int, Repeat] = field(factory=dict)
+    left: dict[core.Target, Env] = field(factory=dict)  # what was known where an `end` left a step or a loop
     thread: core.Variable | None = None  # whose thread this is: nobody sees what is asked in it
+    asked: bool = False  # this thread has surely been asked before: a second question is not noticed
+    inside: bool = False  # of an option or a thread: steps and passes are not announced
+    looked_at: set[Span] = field(factory=set)  # lines whose outcome somebody sees
 
     # ------------------------------------------------------------ values
 
@@ -82,7 +89,7 @@ class _Flow:
                 return _join([*(self.place(r) for r in refs_in(e, sizes=False)), *map(self.label, e.args)])
             case tuple():
                 return _join(map(self.label, e))
-        if not (has(type(e)) and isinstance(e, core.Value | core.Action)):
+        if not (has(type(e)) and isinstance(e, core.Value | core.Action | core.Order)):
             return NOTHING
         inside = (f.name for f in fields(type(e)) if f.name not in ("span", "source", "type", "lines", "origin", "var"))
         return _join(self.label(getattr(e, name)) for name in inside)
@@ -113,6 +120,7 @@ class _Flow:
     # ------------------------------------------------------------ who sees it
 
     def tell(self, found: Label, reader: core.Variable | None, what: str, origin: core.Origin, hint: str = "") -> None:
+        self.looked_at.add(_first_line(origin.span))
         told = sorted((s for s in found if not s.seen_by(reader)), key=lambda s: (s.place.name, len(s.trail)))
         new = [s for s in told if not s.trail or s.key not in self.told]  # what one line told is told once
         if not new:
@@ -158,33 +166,65 @@ class _Flow:
             case core.MoveCount():
                 self.moved(s, self.label(s.count) | why)
             case core.Shuffle():
-                self.tell(why, None, "everybody sees that this is shuffled", s.origin)
+                self.tell(self.keys(s.place) | why, None, "everybody sees that this is shuffled", s.origin)
             case core.Bind():
                 self.env[s.var] = Known(_on(self.label(s.value) | why, s), _on(self.size(s.value) | why, s))
             case core.BindRandom():
                 self.env[s.var] = Known(_on(self.label(s.base) | why, s))
             case core.Branch():
                 because = why | _on(self.label(s.test), s)
-                return _both(self.block(s.then, because), self.block(s.otherwise, because))
+                return self.either([(s.then, because), (s.otherwise, because)])
             case core.Block():
+                if s.is_step and not self.inside:
+                    self.tell(why, None, "everybody sees that this step begins", s.origin)
                 ended = self.block(s.body, why)
-                ended.pop(s.target, None)
-                return ended
+                return self.leave(s.target, ended)
             case core.Loop():
-                ended = self.again(s.body, why | _on(NOTHING if s.times is None else self.label(s.times), s))
-                ended.pop(s.target, None)
-                return ended
+                return self.loop(s, why)
             case core.ForEach() | core.Together():
                 return self.each(s, why)
             case core.Decide():
                 return self.decide(s, why)
             case core.End():
+                self.left[s.target] = _wider(self.left.get(s.target, {}), self.env)
                 return {s.target: why}
             case core.Say():
                 self.tell(self.label(s.text.values) | why, None, "everybody hears this", s.origin, "say only what lies open")
             case core.Need():
                 pass
         return {}
+
+    def either(self, ways: Iterable[tuple[tuple[core.Statement, ...], Label]]) -> dict[core.Target, Label]:
+        """One body or another: afterwards all is known that any of them left behind."""
+        before, after, asked = self.env, list[tuple[Env, bool]](), self.asked
+        ended: dict[core.Target, Label] = {}
+        for body, why in ways:
+            self.env, self.asked = dict(before), asked
+            for target, found in self.block(body, why).items():
+                ended[target] = ended.get(target, NOTHING) | found
+            after.append((self.env, self.asked))
+        self.env, self.asked = before, all(a for _, a in after) and bool(after)
+        for n, (env, _) in enumerate(after):
+            self.env = env if n == 0 else _wider(self.env, env)
+        return ended
+
+    def leave(self, target: core.Target, ended: dict[core.Target, Label]) -> dict[core.Target, Label]:
+        """After a step or a loop: it came to its end, or an `end` left it."""
+        self.env = _wider(self.env, self.left.pop(target, {}))
+        return {t: found for t, found in ended.items() if t is not target}
+
+    def loop(self, s: core.Loop, why: Label) -> dict[core.Target, Label]:
+        """`repeat digging`: how often it goes round is a number, and everybody hears of every pass."""
+        before, asked = self.env, self.asked
+        because = why | _on(NOTHING if s.times is None else self.label(s.times), s)
+        ended = self.again(s.body, because)
+        rounds = because | _on(_join(ended.values()), s)
+        self.env[s.count] = Known(rounds)
+        if s.target.label and not self.inside and not s.origin.calls:
+            self.tell(rounds, None, "everybody sees how often this goes round", s.origin)
+        if s.times is not None:
+            self.env, self.asked = _wider(self.env, before), asked
+        return self.leave(s.target, ended)
 
     def again(self, body: tuple[core.Statement, ...], why: Label) -> dict[core.Target, Label]:
         """A body that comes again.  One pass: `check_secrecy` goes through the whole game until nothing new comes, since a
@@ -200,12 +240,15 @@ class _Flow:
         order = s.order.items if isinstance(s, core.ForEach) and s.order is not None else ()
         because = why | _on(self.size(s.base) | self.label(tuple(e for _, e in order)), s)
         self.env[s.var] = Known(_on(self.label(s.base), s))
-        outer = self.thread
+        before, outer = self.env, (self.thread, self.asked, self.inside)
         if isinstance(s, core.Together) and s.asks:
-            self.tell(because, None, "everybody sees who is asked here", s.origin)
-            self.thread = s.var
+            self.tell(because | self.label(s.base), None, "everybody sees who is asked here", s.origin)
+            self.thread, self.asked, self.inside = s.var, False, True
         ended = self.again(s.body, because)
-        self.thread = outer
+        self.thread, self.asked, self.inside = outer
+        self.env = {k: _anybodys(known, s.var) for k, known in _wider(self.env, before).items()}
+        last = self.repeats[id(s.body)]
+        last.env = {k: _anybodys(known, s.var) for k, known in last.env.items()}
         return ended
 
     def change(self, s: core.Change | core.SetTo, ref: core.PlaceRef, value: core.Expr, why: Label) -> None:
@@ -217,11 +260,20 @@ class _Flow:
             self.seen(ref, found, f"`{ref.place.name}` changes", s.origin)
 
     def move(self, s: core.MovePieces, why: Label) -> None:
-        one = not isinstance(s.what.type, SetT)
-        number = NOTHING if one or s.goal.place.visibility == "public" else self.size(s.what)
+        """Pieces that are laid open tell of the place where they lay, which is no secret any more; what else decided on
+        them is one."""
+        one, what = not isinstance(s.what.type, SetT), s.what.item if isinstance(s.what, core.Sure) else s.what
+        lay = self.place(s.source)
+        chosen = frozenset(x for x in self.label(what) if x not in lay)
+        number = NOTHING if one or s.goal.place.visibility == "public" else self.size(what)
         self.moved(s, number | why)
-        if isinstance(s.what, core.Var):
-            self.env[s.what.var] = Known(self.place(s.goal), self.env.get(s.what.var, Known()).size)
+        if "public" in (s.source.place.visibility, s.goal.place.visibility):
+            self.tell(chosen, None, f"everybody sees which pieces leave `{s.source.place.name}`", s.origin)
+        else:
+            for ref in (s.source, s.goal):
+                self.seen(ref, chosen, f"it is seen which pieces leave `{s.source.place.name}`", s.origin)
+        if isinstance(what, core.Var):
+            self.env[what.var] = Known(chosen | _on(why, s) | self.place(s.goal), self.env.get(what.var, Known()).size)
 
     def moved(self, s: core.MovePieces | core.MoveCount, found: Label) -> None:
         found = found | self.keys(s.source) | self.keys(s.goal)
@@ -236,24 +288,29 @@ class _Flow:
         reader = who(s.player)
         if self.thread is None or self.thread is not reader:
             self.tell(why, None, "everybody sees that this is asked", s.origin)
-        ended: dict[core.Target, Label] = {}
+            self.tell(self.label(s.player) - why, None, "everybody sees who is asked here", s.origin)
+        elif not self.asked:
+            self.tell(why, None, "everybody sees who is asked here", s.origin)
+        self.asked = self.thread is not None
         for c in s.choices:
-            offered = why | (NOTHING if c.only_if is None else self.label(c.only_if))
             for p in c.picks:
-                offered |= _join(self.label(x) for x in (p.base, p.count, p.such_that) if x is not None)
                 item = p.var.type.item if isinstance(p.var.type, SetT) else p.var.type
                 lies = self.place(p.base.source) if p.base.source is not None and isinstance(plain(item), PieceT) else NOTHING
                 self.env[p.var] = Known(lies)
+            offered = why | (NOTHING if c.only_if is None else self.label(c.only_if))
+            for p in c.picks:
+                offered |= _join(self.label(x) for x in (p.base, p.count, p.such_that) if x is not None)
             self.tell(offered, reader, "the options differ", c.origin, "offer only what the one who chooses may know")
             if c.text is not None:
                 self.tell(self.label(c.text.values), reader, "the one who chooses reads this", c.origin, "tell only what lies open")
-            for target, found in self.block(c.body, why).items():
-                ended[target] = ended.get(target, NOTHING) | found
+        outer, self.inside = self.inside, True
+        ended = self.either([(c.body, why) for c in s.choices])
+        self.inside = outer
         return ended
 
 
-def check_secrecy(game: core.Game, problems: Problems) -> None:
-    """Reports every rule that tells a secret."""
+def check_secrecy(game: core.Game, problems: Problems) -> frozenset[Span]:
+    """Reports every rule that tells a secret; answers with all lines of which somebody sees something."""
     flow = _Flow(Problems())
     before: list[tuple[Env, Label]] | None = None
     while (now := [(r.env, r.ended) for r in flow.repeats.values()]) != before:
@@ -265,6 +322,7 @@ def check_secrecy(game: core.Game, problems: Problems) -> None:
         found = flow.label(shown.function.body)
         hint = "show only what lies open; how many pieces lie there is open where the place says `number public`"
         flow.tell(found, None, f"everybody sees `{shown.name}`", core.Origin(shown.span), hint)
+    return frozenset(flow.looked_at)
 
 
 def _join(labels: Iterable[Label]) -> Label:
@@ -275,8 +333,9 @@ def _join(labels: Iterable[Label]) -> Label:
 
 
 def _on(label: Label, s: core.Action) -> Label:
-    """The same secrets, carried on by this line."""
-    return frozenset(evolve(x, trail=(*x.trail, _first_line(s.origin.span))) if len(x.trail) < 3 else x for x in label)
+    """The same secrets, carried on by this line; a way that comes round again is shown once."""
+    here = _first_line(s.origin.span)
+    return frozenset(x if here in x.trail or len(x.trail) >= LONGEST else evolve(x, trail=(*x.trail, here)) for x in label)
 
 
 def _wider(a: Env, b: Env) -> Env:
@@ -285,8 +344,9 @@ def _wider(a: Env, b: Env) -> Env:
     return {**b, **a, **both}
 
 
-def _both(a: dict[core.Target, Label], b: dict[core.Target, Label]) -> dict[core.Target, Label]:
-    return {t: a.get(t, NOTHING) | b.get(t, NOTHING) for t in (*a, *b)}
+def _anybodys(known: Known, who: core.Variable) -> Known:
+    """After the pass of one player the next has the same name: what was theirs is somebody's."""
+    return Known(*(frozenset(evolve(x, owner=None) if x.owner is who else x for x in label) for label in (known.content, known.size)))
 
 
 def _first_line(span: Span) -> Span:

@@ -179,7 +179,7 @@ def refs_in(e: object, *, sizes: bool = True) -> Iterator[core.PlaceRef]:
     elif isinstance(e, tuple):
         for x in e:
             yield from refs_in(x, sizes=sizes)
-    elif has(type(e)) and isinstance(e, core.Value | core.Action):
+    elif has(type(e)) and isinstance(e, core.Value | core.Action | core.Order):
         for f in fields(type(e)):
             if f.name not in ("span", "source", "type", "origin", "var"):
                 yield from refs_in(getattr(e, f.name), sizes=sizes)
