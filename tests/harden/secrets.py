@@ -48,9 +48,9 @@ def compare(task: Task) -> Done:
 
 def tasks(n: int, seed: int) -> list[Task]:
     """The same number of pairs for every combination and player count; a little more, where it does not come out even."""
-    ways = [(name, layers, players) for name, layers in [*CASES, *SMALL] for players in load(name, layers).players]
-    if n < len(ways):  # a few of a small run
-        ways = ways[:: len(ways) // n]
+    games = [*CASES, *SMALL]
+    few = games[:: max(1, len(games) // n)]  # a small run looks at some
+    ways = [(name, layers, players) for name, layers in few for players in load(name, layers).players[: 1 + (n > len(games)) * 16]]
     each = -(-n // len(ways))
     parts = [(first, min(CHUNK, each - first)) for first in range(0, each, CHUNK)]
     return [Task(*way, pairs, f"{seed}/{first}") for first, pairs in parts for way in ways]
