@@ -208,6 +208,7 @@ def check(
     the shortest match that was found as a file, and which rules never fired.
     """
     from rulelang.diagnostics import several
+    from rulelang.pipeline import uncollected
     from rulelang.proofs import check_counts
 
     if playouts is None and (html is not None or seed is not None):
@@ -222,11 +223,12 @@ def check(
         sys.stdout.flush()
         shown = [f"--format={form}", *(["--proofs"] if proofs else ())]
         return run(["check", *shown, *(f"--with={layer}" for layer in layers), "--", *games], memory, seconds)
-    pairs = [pair for game in games for pair in _load_each(game, _layers(layers))]
-    loads = [loaded for _, loaded in pairs]
-    for loaded in loads:
-        check_counts(loaded)
-    problems = [d for loaded in loads for d in loaded.problems.sorted()]
+    with uncollected():  # around both: what the first leaves would be looked through before the second begins
+        pairs = [pair for game in games for pair in _load_each(game, _layers(layers))]
+        loads = [loaded for _, loaded in pairs]
+        for loaded in loads:
+            check_counts(loaded)
+        problems = [d for loaded in loads for d in loaded.problems.sorted()]
     lines: list[Line] = []
     if playouts is not None and not any(d.is_error for d in problems):
         mishaps, lines = _play_all(pairs, _layers(layers), playouts, seed or 0, html)
