@@ -260,10 +260,12 @@ def _for_programs(found: "tuple[Diagnostic, ...]", form: str) -> None:
 
 
 def _proofs(loaded: "Loaded", played: bool) -> None:
+    from rulelang.prove import order
     from rulelang.prove.report import lines
 
     if loaded.ok and loaded.game is not None and loaded.names is not None and loaded.names.header.word == "game":
         _say(lines(loaded.game, played))
+        _say(order.lines(loaded.game))
         click.echo()
 
 
