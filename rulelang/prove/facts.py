@@ -172,7 +172,7 @@ def substituted(e: core.Expr, bound: Mapping[core.Variable, core.Expr]) -> core.
             return x if all(a is b for a, b in zip(found, x, strict=True)) else found
         if isinstance(x, core.PlaceRef | core.Value) and has(type(x)):
             parts = {f.name: new(getattr(x, f.name)) for f in fields(type(x)) if f.name not in SKIPPED - {"source"} and f.name != "var"}
-            changed = {k: v for k, v in parts.items() if v is not getattr(x, k)}
+            changed: dict[str, Any] = {k: v for k, v in parts.items() if v is not getattr(x, k)}
             return evolve(x, **changed) if changed else x
         return x
 

@@ -9,7 +9,8 @@ from rulelang.core import nodes as core
 from rulelang.core.threads import own_positions, walk
 from rulelang.core.types import PieceT, SetT, Type, plain
 from rulelang.prove.facts import SKIPPED, Because, Bounds, Facts, hull, number, plus, times
-from rulelang.prove.reader import Reader, size_of
+from rulelang.prove.numbers import size_of
+from rulelang.prove.reader import Reader
 from rulelang.prove.verdict import BOUNDED, OPEN, PROVED, Verdict
 
 STEPS = 500_000  # of a million that may happen before somebody is asked
@@ -134,7 +135,7 @@ def ended(w: Walker, loop: core.Loop, every: Facts) -> Verdict:
                 asks = any(isinstance(s, core.Decide) for s in walk(loop.body))
                 if asks or (passes is not None and steps is not None and steps <= STEPS):
                     return Verdict(PROVED, Because(words=words))
-                return Verdict(BOUNDED, note=f"{words}; but nothing bounds the number of passes below the million steps that a match may take")
+                return Verdict(BOUNDED, note=f"{words}; a match stops after a million steps without a question")
         if _every_pass(w, loop.body, every, lambda s, f: _may_leave(s, loop, inner), inner):
             return Verdict(PROVED, Because(words="somebody is asked in every pass who may end it"))
         return Verdict(OPEN)
@@ -196,10 +197,8 @@ def _rising(r: Reader, loop: core.Loop, place: core.Place, sign: int) -> tuple[s
         if end is not None:  # at an end where the excess is lost nothing would move
             return not stops or r.holds((number(end) - me) * sign - number(1), facts) is not None
         (atom, _), = me.terms
-        for f in facts.at_least:
-            if (atom, -sign) in f.terms and all(a.places.isdisjoint(places) and a.variables.isdisjoint(variables) for a, _ in f.terms if a is not atom):
-                return True
-        return False
+        others = [[a for a, _ in f.terms if a is not atom] for f in facts.at_least if (atom, -sign) in f.terms]
+        return any(all(a.places.isdisjoint(places) and a.variables.isdisjoint(variables) for a in rest) for rest in others)
 
     width = None if low is None or high is None else high - low
     way = f"`{place.name}` {'rises' if sign > 0 else 'falls'} in every pass"
@@ -252,13 +251,13 @@ def _every_pass(w: Walker, body: Iterable[core.Statement], facts: Facts | None, 
                 if _every_pass(w, s.body, facts, good, inner):
                     return True
             case core.ForEach() | core.Together():
-                if r.has_members(s.base, facts) is not None:
-                    if _every_pass(w, s.body, w.member(s.var, s.base, facts), good, inner):
-                        return True
+                some = r.has_members(s.base, facts) is not None
+                if some and _every_pass(w, s.body, w.member(s.var, s.base, facts), good, inner):
+                    return True
             case core.Loop() if s.times is not None:
-                if r.holds(r.lin(s.times) - number(1), facts) is not None:
-                    if _every_pass(w, s.body, facts.without(set(), {s.count}), good, inner):
-                        return True
+                some = r.holds(r.lin(s.times) - number(1), facts) is not None
+                if some and _every_pass(w, s.body, facts.without(set(), {s.count}), good, inner):
+                    return True
             case core.Decide():
                 if s.choices and all(_every_pass(w, c.body, _chosen(w, c, facts), good, inner) for c in s.choices if not c.again):
                     return True
@@ -371,7 +370,8 @@ def calls_in(game: core.Game) -> list[core.Call]:
     """Every call of a definition, in rules and in definitions."""
     found: list[core.Call] = []
     seen: set[core.Function] = set()
-    todo: list[object] = [game.flow, tuple(e for _, e, _ in game.ranking.items) if game.ranking else (), tuple(s.function.body for s in game.shown)]
+    ranked = tuple(e for _, e, _ in game.ranking.items) if game.ranking else ()
+    todo: list[object] = [game.flow, ranked, tuple(s.function.body for s in game.shown)]
     while todo:
         x = todo.pop()
         if isinstance(x, core.Call):

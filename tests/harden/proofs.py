@@ -96,8 +96,8 @@ class Figures:
 
 def sources() -> list[Path]:
     """The games, and every small game that must work."""
-    corpus = (p for p in sorted((ROOT / "tests" / "language").glob("*/good/*.rule")) if p.read_text(encoding="utf-8").lstrip().startswith("game "))
-    return [*sorted((ROOT / "games").glob("*/*.rule")), *corpus]
+    small = sorted((ROOT / "tests" / "language").glob("*/good/*.rule"))
+    return [*sorted((ROOT / "games").glob("*/*.rule")), *(p for p in small if p.read_text(encoding="utf-8").lstrip().startswith("game "))]
 
 
 def edited(text: str, rng: Random) -> tuple[str, tuple[str, ...]]:
