@@ -3,7 +3,7 @@
 `talers >= sail_price` becomes `talers - 1 >= 0`.  What a line changes is forgotten, or carried over where the change is
 known.  Every fact remembers the line that it comes from, so that a proof can say what it rests on."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Set
 from typing import Any
 
 from attrs import define, evolve, field, fields, frozen, has
@@ -66,6 +66,9 @@ class Atoms:
     standard: dict[tuple[int, Type], core.Variable] = field(factory=dict)
     level: dict[core.Variable, int] = field(factory=dict)
     inside: dict[core.Function, frozenset[core.Place]] = field(factory=dict)
+    written: dict[int, tuple[object, tuple[frozenset[core.Place], frozenset[core.Variable]]]] = field(factory=dict)
+    calls: dict[int, tuple[core.Call, core.Expr | None]] = field(factory=dict)  # what definitions stand for
+    sizes: dict[int, tuple[core.PlaceRef, core.Count]] = field(factory=dict)
 
     def of(self, e: core.Expr) -> Atom:
         plain = self.canonical(e)
@@ -159,6 +162,15 @@ class Atoms:
         return self.inside[f]
 
 
+def content(atoms: Atoms, ref: core.PlaceRef) -> core.Count:
+    """`number of hand`"""
+    found = atoms.sizes.get(id(ref))
+    if found is None:
+        made_ = core.Count(core.Read(ref, type=ref.place.type, span=ref.span), type=SIZE)
+        found = atoms.sizes[id(ref)] = (ref, made_)
+    return found[1]
+
+
 def substituted(e: core.Expr, bound: Mapping[core.Variable, core.Expr]) -> core.Expr:
     """The body of a definition with what it was called with."""
 
@@ -195,7 +207,7 @@ def computes(e: object) -> bool:
 # ---------------------------------------------------------------- inequalities
 
 
-@frozen
+@frozen(cache_hash=True)
 class Lin:
     """`talers - 1`: numbers of things that the rules read, and a number"""
 
@@ -230,7 +242,7 @@ def number(n: int) -> Lin:
 # ---------------------------------------------------------------- what is known
 
 
-@frozen
+@frozen(cache_hash=True)
 class Slots:
     """All slots of a place; or, in a loop over its keys, the slots of the member whose turn it is"""
 
@@ -288,7 +300,7 @@ class Facts:
             self.ranges,
         )
 
-    def without(self, places: "set[core.Place] | frozenset[core.Place]", variables: "set[core.Variable]") -> "Facts":
+    def without(self, places: Set[core.Place], variables: Set[core.Variable]) -> "Facts":
         """What is left when these have changed, in whatever way."""
 
         def kept(a: Atom) -> bool:

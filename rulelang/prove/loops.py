@@ -8,7 +8,7 @@ from attrs import fields
 from rulelang.core import nodes as core
 from rulelang.core.threads import own_positions, walk
 from rulelang.core.types import PieceT, SetT, Type, plain
-from rulelang.prove.facts import SKIPPED, Because, Bounds, Facts, hull, number, plus, times
+from rulelang.prove.facts import SKIPPED, Atoms, Because, Bounds, Facts, hull, number, plus, times
 from rulelang.prove.numbers import size_of
 from rulelang.prove.reader import Reader
 from rulelang.prove.verdict import BOUNDED, OPEN, PROVED, Verdict
@@ -20,8 +20,15 @@ NOTHING: Swing = (0, 0)
 ANYTHING: Swing = (None, None)
 
 
-def written(body: tuple[core.Statement, ...]) -> tuple[set[core.Place], set[core.Variable]]:
+def written(atoms: Atoms, body: tuple[core.Statement, ...]) -> tuple[frozenset[core.Place], frozenset[core.Variable]]:
     """Every place and every name that these statements change."""
+    found = atoms.written.get(id(body))
+    if found is None:
+        found = atoms.written[id(body)] = (body, _written(body))
+    return found[1]
+
+
+def _written(body: tuple[core.Statement, ...]) -> tuple[frozenset[core.Place], frozenset[core.Variable]]:
     places: set[core.Place] = set()
     variables: set[core.Variable] = set()
     for s in walk(body):
@@ -38,18 +45,21 @@ def written(body: tuple[core.Statement, ...]) -> tuple[set[core.Place], set[core
                 variables.update(p.var for c in s.choices for p in c.picks)
             case _:
                 pass
-    return places, variables
+    return frozenset(places), frozenset(variables)
 
 
-def swings(r: Reader, body: Iterable[core.Statement]) -> dict[core.Place, Swing]:
+def swings(r: Reader, body: tuple[core.Statement, ...]) -> dict[core.Place, Swing]:
     """By how much these statements, or some of them, can change one slot of each place; what is set can become anything.
 
     An `end` may cut them short, so that what goes up and down again is both."""
-    found: dict[core.Place, Swing] = {}
-    for s in body:
-        for place, swing in _swing(r, s).items():
-            found[place] = plus(found.get(place, NOTHING), hull(swing, NOTHING))
-    return found
+    known = r.swings.get(id(body))
+    if known is None:
+        found: dict[core.Place, Swing] = {}
+        for s in body:
+            for place, swing in _swing(r, s).items():
+                found[place] = plus(found.get(place, NOTHING), hull(swing, NOTHING))
+        known = r.swings[id(body)] = (body, found)
+    return known[1]
 
 
 def _either(ways: Iterable[dict[core.Place, Swing]]) -> dict[core.Place, Swing]:
@@ -185,7 +195,7 @@ def _rising(r: Reader, loop: core.Loop, place: core.Place, sign: int) -> tuple[s
                 return None
     low, high = (None if e is None else r.bounds(e)[0] for e in (place.low, place.high))
     end = high if sign > 0 else low
-    places, variables = written(loop.body)
+    places, variables = written(r.atoms, loop.body)
 
     def goes_on(s: core.Statement, facts: Facts) -> bool:
         if not isinstance(s, core.Change) or s.place.place is not place:

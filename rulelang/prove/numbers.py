@@ -6,7 +6,7 @@ from attrs import define, field
 
 from rulelang.core import nodes as core
 from rulelang.core.types import BoolT, KindT, NumberT, PieceT, PlayerT, SetT, Type, plain
-from rulelang.prove.facts import SIZE, Atom, Atoms, Bounds, Facts, Lin, computes, hull, meet, number, plus, substituted, times
+from rulelang.prove.facts import SIZE, Atom, Atoms, Bounds, Facts, Lin, computes, content, hull, meet, number, plus, substituted, times
 
 DEPTH = 12  # definitions inside one another that are looked into
 LINEAR = (core.Const, core.Sum, core.Product, core.Read, core.Count, core.Call, core.TableAt, core.Over, core.FieldOf)
@@ -14,11 +14,6 @@ LINEAR = (core.Const, core.Sum, core.Product, core.Read, core.Count, core.Call, 
 
 def size_of(e: core.Expr) -> core.Count:
     return core.Count(e, type=SIZE)
-
-
-def content(ref: core.PlaceRef) -> core.Count:
-    """`number of hand`"""
-    return size_of(core.Read(ref, type=ref.place.type, span=ref.span))
 
 
 def read_by(e: core.Expr) -> core.PlaceRef | None:
@@ -94,9 +89,16 @@ class Numbers:
 
     def opened(self, e: core.Call) -> core.Expr | None:
         """What a definition stands for at this call."""
-        if e.function.body is None or computes(e.function.body):
-            return None
-        return substituted(e.function.body, dict(zip(e.function.params, e.args, strict=True)))
+        found = self.atoms.calls.get(id(e))
+        if found is None:
+            body, inner = e.function.body, None
+            if body is not None and not computes(body):
+                inner = substituted(body, dict(zip(e.function.params, e.args, strict=True)))
+            found = self.atoms.calls[id(e)] = (e, inner)
+        return found[1]
+
+    def size(self, ref: core.PlaceRef) -> core.Count:
+        return content(self.atoms, ref)
 
     def bounds(self, e: core.Expr) -> Bounds:
         """The range of a number, whatever happened before."""
@@ -147,14 +149,15 @@ class Numbers:
                 return least, None if high is None or most is None else max(high, 0) * most
             case core.Remainder():
                 below, above = self.bounds(e.right)
-                if below is None or below < 1:
+                if below is None or below < 0:  # by 0 nothing is divided: the match would stop there
                     return None, None
                 return 0, None if above is None else above - 1
             case core.Quotient():
                 low, high = self.bounds(e.left)
                 least = self.bounds(e.right)[0]
-                if least is None or least < 1 or low is None or low < 0:
+                if least is None or least < 0 or low is None or low < 0:
                     return None, None
+                least = max(1, least)
                 return 0, None if high is None else -(-high // least) if e.up else high // least
             case core.Sure():
                 return self.bounds(e.item)

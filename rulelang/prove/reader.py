@@ -8,8 +8,8 @@ from attrs import define, field, fields
 
 from rulelang.core import nodes as core
 from rulelang.core.types import BOOL, MaybeT, NoneT, NumberT, SetT, plain
-from rulelang.prove.facts import RANGES, SKIPPED, START, Atom, Because, Facts, Lin, all_of, computes, made, number, substituted
-from rulelang.prove.numbers import DEPTH, Numbers, content, read_by, size_of
+from rulelang.prove.facts import RANGES, SKIPPED, START, Atom, Because, Bounds, Facts, Lin, all_of, computes, made, number, substituted
+from rulelang.prove.numbers import DEPTH, Numbers, read_by, size_of
 from rulelang.source import Span
 
 TRIES = 300  # combinations of facts that are tried for one claim
@@ -28,6 +28,8 @@ def negated(e: core.Expr) -> core.Expr:
 @define(eq=False)
 class Reader(Numbers):
     known: dict[Atom, tuple[Lin, ...]] = field(factory=dict)
+    swings: dict[int, tuple[object, dict[core.Place, Bounds]]] = field(factory=dict)  # see loops.py
+    others: dict[tuple[Atom, int], tuple[core.PlaceRef, bool]] = field(factory=dict)
 
     # ------------------------------------------------------------ what follows
 
@@ -66,6 +68,15 @@ class Reader(Numbers):
     def quick(self, goal: Lin, facts: Facts) -> bool:
         """Does it follow from ranges and one fact?  For the many facts that are compared where ways meet."""
         return self._sure(goal, facts) or any(self._sure(goal - f, facts) for f in facts.at_least if not f.terms.isdisjoint(goal.terms))
+
+    def touched(self, atom: Atom, ref: core.PlaceRef) -> bool:
+        """May this be another value after a change there?"""
+        if ref.place not in atom.places:
+            return False
+        found = self.others.get((atom, id(ref)))
+        if found is None:
+            found = self.others[atom, id(ref)] = (ref, self.apart(atom.expr, ref))
+        return not found[1]
 
     def apart(self, e: object, ref: core.PlaceRef, bases: Mapping[core.Variable, core.Expr] | None = None) -> bool:
         """Does a value read other slots of this place only?"""
@@ -128,10 +139,10 @@ class Reader(Numbers):
                     rest = self.lin(e.left) - me * right.const
                     yield rest + number(right.const - 1 if e.up else 0)
                     yield rest * -1 + number(0 if e.up else right.const - 1)
-                elif self._sure(right - number(1), None) and self._sure(self.lin(e.left), None):
+                elif self._sure(right, None) and self._sure(self.lin(e.left), None):
                     yield self.lin(e.left) - me
             case core.Remainder():
-                if self._sure(self.lin(e.right) - number(1), None) and self._sure(self.lin(e.left), None):
+                if self._sure(self.lin(e.right), None) and self._sure(self.lin(e.left), None):
                     yield self.lin(e.left) - me
                     yield self.lin(e.right) - me - number(1)
             case core.Over(op="total"):
@@ -145,6 +156,10 @@ class Reader(Numbers):
                 yield from self._ends_of(me, e, Facts())
             case core.Call() if isinstance(inner := self.opened(e), core.Case | core.Quotient | core.Remainder):
                 yield from self._about(inner, me)
+
+    def called(self, e: core.Expr, me: Lin) -> tuple[Lin, ...]:
+        """What holds of a value, said of the name that it was given."""
+        return tuple(self._about(self.atoms.canonical(e), me))
 
     def _by_key(self, table: core.Table, index: int) -> list[tuple[int, int]]:
         dims = [self.many(t) or 1 for t in table.keys]
@@ -242,6 +257,8 @@ class Reader(Numbers):
 
     def is_there(self, e: core.Expr, facts: Facts) -> Because | None:
         """Is this not none?"""
+        if isinstance(e.type, NoneT):
+            return None
         if not isinstance(e.type, MaybeT):
             return RANGES
         atom = self.atoms.of(e)
@@ -253,12 +270,12 @@ class Reader(Numbers):
             case core.FirstOf():
                 return self.has_members(e.base, facts)
             case core.Nth():
-                index, size = self.lin(e.index), self.lin(content(e.place))
+                index, size = self.lin(e.index), self.lin(self.size(e.place))
                 if not index.terms and index.const < 0:
                     return self.holds(size - number(1), facts)
                 return all_of(self.holds(size - index, facts), self.holds(index - number(1), facts))
             case core.Read() if e.place.place.word == "slot":
-                return self.holds(self.lin(content(e.place)) - number(1), facts)
+                return self.holds(self.lin(self.size(e.place)) - number(1), facts)
             case core.Call() if (inner := self.opened(e)) is not None:
                 return self.is_there(inner, facts)
             case core.Case():
@@ -432,9 +449,9 @@ class Reader(Numbers):
         if isinstance(value, core.FirstOf):
             return self.element(e, value.base, facts, because)
         if isinstance(value, core.Nth):
-            facts = facts.and_((self.lin(content(value.place)) - number(1)).by(because))
+            facts = facts.and_((self.lin(self.size(value.place)) - number(1)).by(because))
         if isinstance(value, core.Read) and value.place.place.word == "slot":
-            facts = facts.and_((self.lin(content(value.place)) - number(1)).by(because))
+            facts = facts.and_((self.lin(self.size(value.place)) - number(1)).by(because))
         return facts
 
     def element(self, me: core.Expr, base: core.Expr, facts: Facts, because: Because = RANGES, depth: int = 0) -> Facts:
@@ -453,7 +470,7 @@ class Reader(Numbers):
                 facts = facts.and_((self.lin(size_of(base)) - number(1)).by(because))
                 return self.element(me, facts.names[base.var][0], facts, because, depth + 1)
             case core.Read() if base.place.place.holds_pieces:
-                facts = facts.and_((self.lin(content(base.place)) - number(1)).by(because))
+                facts = facts.and_((self.lin(self.size(base.place)) - number(1)).by(because))
                 if isinstance(me, core.Var):
                     return facts.and_held(self.lying(me, base.place), because)
             case core.Nth() | core.FirstOf():

@@ -92,9 +92,14 @@ def lines(game: core.Game, games: Games | None = None) -> Iterator[tuple[int, st
         if here:
             all_ = {a.claim.key for a in here}
             yield 1, f"{heading}: {len(all_ - left)} of {len(all_)} proved"
-        for a in sorted(here, key=lambda a: ("open", BOUNDED, PROVED).index(a.verdict.status)):
+        plain = [a for a in here if a.verdict == Verdict(PROVED)]
+        for a in sorted((a for a in here if a not in plain), key=lambda a: ("open", BOUNDED, PROVED).index(a.verdict.status)):
             yield 2, f"{status(a, games)}: {a.claim.span}: {what(a)}{told_tables(game, a.tables)}"
             yield 3, reason(a)
+        for tables in dict.fromkeys(a.tables for a in plain):
+            at = ", ".join(dict.fromkeys(f"{a.claim.span}" for a in plain if a.tables == tables))
+            yield 2, f"proved: {at}{told_tables(game, tables)}"
+            yield 3, "because the declared ranges, the printed numbers and the kinds allow nothing else"
 
 
 def status(a: Answer, games: Games | None) -> str:

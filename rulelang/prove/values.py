@@ -7,7 +7,7 @@ from attrs import define, field
 from rulelang.core import nodes as core
 from rulelang.core.types import MaybeT, NumberT, PieceT, SetT, Type, plain
 from rulelang.prove.facts import RANGES, Because, Bounds, Facts, Lin, all_of, number, parts
-from rulelang.prove.numbers import content, size_of
+from rulelang.prove.numbers import size_of
 from rulelang.prove.reader import Reader
 from rulelang.prove.verdict import OPEN, Claim, Verdict, judged
 from rulelang.source import Span
@@ -112,7 +112,7 @@ class Values:
             case core.Nth():
                 index = r.lin(e.index)
                 if index.terms or index.const != 1:
-                    self.shown("nth", e.place.place.name, e.span, r.lin(content(e.place)) - index, facts)
+                    self.shown("nth", e.place.place.name, e.span, r.lin(self.reader.size(e.place)) - index, facts)
                     if index.terms or not index.const < 0:
                         self.shown("nth", e.place.place.name, e.span, index - number(1), facts)
                 self.keys(e.place, facts, deep=False)
@@ -202,7 +202,7 @@ class Values:
     def parted(self, me: core.Expr, x: Lin, value: core.Expr, facts: Facts) -> Iterator[Lin]:
         """Of `smaller(limit, pool / n rounded down)` that n times as much is in the pool."""
         r = self.reader
-        facts = facts.and_(*(f for a, _ in r.lin(value).terms for f in r.about(a)))
+        facts = facts.and_(*r.called(value, x))
         for f in facts.at_least:
             for atom, n in f.terms:
                 q = atom.expr

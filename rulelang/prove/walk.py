@@ -13,7 +13,7 @@ from rulelang.core.threads import own_positions, walk
 from rulelang.core.types import BOOL, MaybeT, NoneT, NumberT, PieceT, SetT, plain
 from rulelang.prove.facts import RANGES, START, Atom, Atoms, Because, Bounds, Facts, Lin, Slots, all_of, hull, meet, number, plus, times
 from rulelang.prove.loops import STEPS, ended, kinds_narrowed, settled_places, swings, work, written
-from rulelang.prove.numbers import content, read_by, size_of
+from rulelang.prove.numbers import read_by, size_of
 from rulelang.prove.reader import Reader
 from rulelang.prove.values import Outcome, Values
 from rulelang.prove.verdict import BOUNDED, OPEN, PROVED, Claim, Verdict, judged
@@ -93,7 +93,7 @@ class _Walk(Values):
         if s.times is not None:
             self.value(s.times, facts)
             most = r.range(r.lin(s.times), facts)[1]
-            if written(s.body)[0].isdisjoint(r.atoms.of(s.times).places):
+            if written(r.atoms, s.body)[0].isdisjoint(r.atoms.of(s.times).places):
                 more.append(r.lin(s.times) - me)
         every = self.every(s.body, {s.count}, facts, most, lambda known: known.and_(*more))
         if not self.trying:
@@ -115,7 +115,7 @@ class _Walk(Values):
     def in_turn(self, s: core.ForEach, facts: Facts) -> Outcome:
         r = self.reader
         self.value(s.base, facts)
-        places, variables = written(s.body)
+        places, variables = written(r.atoms, s.body)
         entry = self.member(s.var, s.base, facts)
         if s.order is not None:
             for _, e in s.order.items:
@@ -143,10 +143,11 @@ class _Walk(Values):
 
     def untouched(self, s: core.ForEach) -> core.PlaceRef | None:
         """`each disc in berth(d)` where nothing else leaves that place: who comes later still lies there."""
+        r = self.reader
         here = s.base.source
         if here is None:
             return None
-        if {v for k in here.keys for v in self.reader.atoms.of(k).variables} & written(s.body)[1]:
+        if {v for k in here.keys for v in r.atoms.of(k).variables} & written(r.atoms, s.body)[1]:
             return None
         inner = [x for y in s.body if isinstance(y, core.Loop | core.ForEach | core.Together | core.Decide) for x in walk((y,))]
         for x in walk(s.body):
@@ -159,7 +160,7 @@ class _Walk(Values):
     def together(self, s: core.Together, facts: Facts) -> Outcome:
         r = self.reader
         self.value(s.base, facts)
-        places, variables = written(s.body)
+        places, variables = written(r.atoms, s.body)
         own = own_positions(s.body, s.var)
         member = self.member(s.var, s.base, facts).without(set(), variables - {s.var})
         most = r.bounds(size_of(s.base))[1]
@@ -186,7 +187,7 @@ class _Walk(Values):
         self, body: tuple[core.Statement, ...], names: set[core.Variable], facts: Facts, most: int | None, inside: Callable[[Facts], Facts]
     ) -> Facts:
         """What is true at the beginning of every pass: of what was known before, what a pass leaves true."""
-        places, variables = written(body)
+        places, variables = written(self.reader.atoms, body)
         sure = self.widened(facts.without(places, variables | names), body, facts, None if most is None else max(0, most - 1))
         trial = facts.without(set(), variables | names)
         if self.trying or (trial.at_least == sure.at_least and trial.held.keys() == sure.held.keys() and trial.ranges == sure.ranges):
@@ -303,10 +304,10 @@ class _Walk(Values):
         kept = []
         for f in known:
             n = next((c for a, c in f.terms if a is me), 0)
-            if any(self.touched(a, ref) for a, _ in f.terms if a is not me) or (n and depends):
+            if any(self.reader.touched(a, ref) for a, _ in f.terms if a is not me) or (n and depends):
                 continue
             kept.append((f - by * n).by(f.because) if n else f)
-        left = facts.where(lambda a: not self.touched(a, ref))
+        left = facts.where(lambda a: not self.reader.touched(a, ref))
         return evolve(left, at_least=frozenset(kept), ranges=ranges)
 
     def declared(self, place: core.Place) -> Bounds:
@@ -318,10 +319,6 @@ class _Walk(Values):
     def exactly(self, atom: Atom, facts: Facts) -> int | None:
         low, high = self.reader.bounds_at(atom, facts)
         return low if low is not None and low == high else None
-
-    def touched(self, atom: Atom, ref: core.PlaceRef) -> bool:
-        """May this be another value after a change there?"""
-        return ref.place in atom.places and not self.reader.apart(atom.expr, ref)
 
     def in_range(self, place: core.Place, new: Lin, by: Lin, span: Span, facts: Facts) -> None:
         """Of what several threads change, none knows what the others do: then their sum counts."""
@@ -357,7 +354,7 @@ class _Walk(Values):
                     if end is not None:
                         self.shown("outside", place.name, s.origin.span, (r.lin(s.value) - number(end)) * sign, facts)
         there = r.is_there(s.value, facts) if isinstance(place.type, MaybeT) else None
-        left = facts.where(lambda a: not self.touched(a, s.place))
+        left = facts.where(lambda a: not self.reader.touched(a, s.place))
         value = r.range(r.lin(s.value), facts) if place.word == "counter" else (None, None)
         ranges = dict(facts.ranges)
         for slots, b in facts.ranges.items():
@@ -379,7 +376,7 @@ class _Walk(Values):
         r = self.reader
         for ref in (s.source, s.goal):
             self.keys(ref, facts)
-        here, there = content(s.source), content(s.goal)
+        here, there = self.reader.size(s.source), self.reader.size(s.goal)
         one = isinstance(s, core.MovePieces) and not isinstance(s.what.type, SetT)
         if isinstance(s, core.MoveCount):
             self.value(s.count, facts)
@@ -406,7 +403,7 @@ class _Walk(Values):
 
     def grows(self, f: Lin, goal: core.PlaceRef) -> bool:
         """A fact that cannot become wrong when pieces come to a place: there are at least so many of a sort."""
-        touched = [(a, n) for a, n in f.terms if self.touched(a, goal)]
+        touched = [(a, n) for a, n in f.terms if self.reader.touched(a, goal)]
         for a, n in touched:
             part = a.expr.base if isinstance(a.expr, core.Count) else None
             if n < 0 or not isinstance(part, core.Filter) or not isinstance(part.base, core.Read):
@@ -418,10 +415,10 @@ class _Walk(Values):
     def can_move(self, s: core.MovePieces | core.MoveCount, n: Lin, one: bool, facts: Facts) -> None:
         r, name, span = self.reader, s.source.place.name, s.origin.span
         if isinstance(s, core.MoveCount):
-            self.shown("fewer", name, span, r.lin(content(s.source)) - n, facts)
+            self.shown("fewer", name, span, r.lin(self.reader.size(s.source)) - n, facts)
             self.shown("negative", name, span, n, facts)
             if s.source.place.word == "zone" and any(k.per_player for k in self.kinds(s.source.place.type)):
-                whole = r.holds(n - r.lin(content(s.source)), facts)
+                whole = r.holds(n - r.lin(self.reader.size(s.source)), facts)
                 self.claim("owners", name, span, judged(RANGES if s.source.place in self.own else whole))
         else:
             self.claim("lies", name, span, judged(self.lies(s.what, s.source, facts)))
@@ -429,8 +426,8 @@ class _Walk(Values):
                 at = span if s.source.place.word == s.goal.place.word == "zone" else s.what.span
                 self.claim("nothing", s.what.span.text, at, judged(r.is_there(s.what, facts)))
         if s.goal.place.word == "slot":
-            free = all_of(r.holds(r.lin(content(s.goal)) * -1, facts), r.holds(number(1) - n, facts))
-            self.claim("slot", s.goal.place.name, span, judged(free, r.lin(content(s.goal)) * -1))
+            free = all_of(r.holds(r.lin(self.reader.size(s.goal)) * -1, facts), r.holds(number(1) - n, facts))
+            self.claim("slot", s.goal.place.name, span, judged(free, r.lin(self.reader.size(s.goal)) * -1))
 
     def is_own(self, s: core.MovePieces | core.MoveCount, facts: Facts) -> bool:
         """Do only pieces of their owner come to this place?"""
@@ -464,7 +461,7 @@ class _Walk(Values):
         self.value(s.player, facts)
         for c in s.choices:
             if c.again:  # after an option of a window one is asked again
-                facts = self.widened(facts.without(*written(c.body)), c.body, facts, None)
+                facts = self.widened(facts.without(*written(r.atoms, c.body)), c.body, facts, None)
         sure: Because | None = None
         ways: int | None = 0
         after: list[Outcome] = []

@@ -3,6 +3,7 @@ not: every stop lies at a claim of its own sort and place that is not proved."""
 
 import re
 import shutil
+import signal
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,6 +18,7 @@ from rulelang.prove.verdict import Claim
 from rulelang.prove.walk import claims
 from rulelang.runtime.settings import combinations
 
+SECONDS = 30  # for one match, and the proofs where it stops
 ROOT = Path(__file__).resolve().parent.parent.parent
 SORTS = (  # what a match says when it stops, and the claims that were to rule it out
     (r"would be -?\d+, (below|beyond)", {"below", "beyond", "limit", "join"}),
@@ -90,35 +92,49 @@ class Figures:
     games: int = 0
     refused: int = 0
     matches: int = 0
+    slow: int = 0  # given up after SECONDS
     stops: Counter[str] = field(factory=Counter)
-    wrong: list[str] = field(factory=list)  # stops where it was proved that there are none, and mistakes of ours
+    faults: list[str] = field(factory=list)  # stops where it was proved that there are none, and mistakes of ours
+
+    @property
+    def line(self) -> str:
+        sorts = ", ".join(f"{n} {sort}" for sort, n in self.stops.most_common())
+        return (
+            f"{self.games} broken games, {self.refused} refused by check, {self.matches} matches, {self.slow} given up, "
+            f"{sum(self.stops.values())} stopped ({sorts}), {len(self.faults)} of them where it was proved that they do not"
+        )
 
 
-def sources() -> list[Path]:
-    """The games, and every small game that must work."""
+def sources(largest: int) -> list[Path]:
+    """The games, and every small game that must work, up to so many bytes."""
     small = sorted((ROOT / "tests" / "language").glob("*/good/*.rule"))
-    return [*sorted((ROOT / "games").glob("*/*.rule")), *(p for p in small if p.read_text(encoding="utf-8").lstrip().startswith("game "))]
+    games = (p for p in sorted((ROOT / "games").glob("*/*.rule")) if _size(p.parent) <= largest)
+    return [*games, *(p for p in small if p.read_text(encoding="utf-8").lstrip().startswith("game "))]
+
+
+def _size(folder: Path) -> int:
+    return sum(p.stat().st_size for p in folder.glob("*.rule"))
 
 
 def edited(text: str, rng: Random) -> tuple[str, tuple[str, ...]]:
-    """One to three small changes, seeded."""
-    done = []
-    for _ in range(rng.choice((1, 1, 2, 3))):
-        pattern, new = rng.choice(EDITS)
+    """A few small changes, seeded."""
+    done: list[str] = []
+    wanted = rng.choice((1, 2, 3, 4))
+    for pattern, new in rng.sample(EDITS, len(EDITS)):
         found = list(re.finditer(pattern, text))
-        if found:
+        if found and len(done) < wanted:
             m = rng.choice(found)
             done.append(f"{m.group().strip()!r} became {m.expand(new).strip()!r} at line {text.count(chr(10), 0, m.start()) + 1}")
             text = text[: m.start()] + m.expand(new) + text[m.end() :]
     return text, tuple(done)
 
 
-def broken_games(n: int, seed: int, folder: Path) -> Iterator[Broken]:
+def broken_games(n: int, seed: int, folder: Path, largest: int) -> Iterator[Broken]:
     rng = Random(seed)
-    files = sources()
+    files = sources(largest)
     games = [p for p in files if ROOT / "games" in p.parents]
     for k in range(n):
-        source = rng.choice(games if rng.random() < 0.4 else files)
+        source = rng.choice(games if rng.random() < 0.5 else files)
         here = folder / str(k)
         if source in games:
             shutil.copytree(source.parent, here)
@@ -155,12 +171,13 @@ def disproved(found: list[Claim], err: RuleError) -> str:
     return "" if any(not c.proved for c in here) else f"it was proved that this does not happen: {err}"
 
 
-def run(n: int, seed: int = 0, matches: int = 2, limit: int = 200) -> Figures:
+def run(n: int, seed: int = 1, largest: int = 1 << 20, matches: int = 2, limit: int = 200) -> Figures:
     """Makes, plays and judges so many broken games."""
     made = Figures()
     rng = Random(seed + 1)
+    signal.signal(signal.SIGALRM, _give_up)
     with TemporaryDirectory() as folder:
-        for broken in broken_games(n, seed, Path(folder)):
+        for broken in broken_games(n, seed, Path(folder), largest):
             made.games += 1
             try:
                 game = rulelang.load(str(broken.path))
@@ -174,22 +191,33 @@ def run(n: int, seed: int = 0, matches: int = 2, limit: int = 200) -> Figures:
             settings = rng.choice(allowed)
             for k in range(matches):
                 made.matches += 1
+                stop: RuleError | None = None
+                signal.alarm(SECONDS)
                 try:
                     match = game.start(players=players, seed=k, options=_words(game, settings))
                     match.play_out(Random(seed + k), limit=limit)
                     _ = match.scores
                 except RuleError as err:
-                    if "did not end" in str(err):
-                        continue
-                    wrong = disproved(claims(game.core, players, settings), err)
-                    made.stops[str(err).splitlines()[0].split("`")[-1].strip(" :,0123456789-") or "needs"] += 1
-                    if wrong:
-                        made.wrong.append(f"{broken.path.name} with {players}, {'; '.join(broken.edits)}: {wrong}")
+                    stop = err
+                except TimeoutError:
+                    made.slow += 1
                     break
                 except Exception as err:
-                    made.wrong.append(f"{broken.path.name} with {players}, {'; '.join(broken.edits)}: {type(err).__name__}: {err}")
+                    made.faults.append(f"{broken.path.name} with {players}, {'; '.join(broken.edits)}: {type(err).__name__}: {err}")
+                    break
+                finally:
+                    signal.alarm(0)
+                if stop is not None and "did not end" not in str(stop):
+                    wrong = disproved(claims(game.core, players, settings), stop)
+                    made.stops[next((" or ".join(sorted(s)) for p, s in SORTS if re.search(p, str(stop))), "?")] += 1
+                    if wrong:
+                        made.faults.append(f"{broken.path.name} with {players}, {'; '.join(broken.edits)}: {wrong}")
                     break
     return made
+
+
+def _give_up(*_: object) -> None:
+    raise TimeoutError
 
 
 def _words(game: rulelang.Game, settings: dict[str, int]) -> dict[str, object]:
