@@ -96,10 +96,18 @@ def proved(tmp_path: Path, body: str) -> dict[str, bool]:
         ("repeat going\n    end going if pot is 0\n    lower pot by 1\n    raise pot by 1", "end", False),
         ("repeat going\n    end going if deck is empty\n    move top of deck to bin", "end", True),
         ("repeat going\n    end going if deck is empty\n    move top of deck to bin\n    move bin to deck", "end", False),
-        ("repeat going\n    end going if deck is empty\n    in turn each p in players starting with you\n"
-         "        move top of deck to hand of p", "end", True),
-        ("repeat going\n    end going if deck is empty\n    in turn each p in opponents where their coins > 9\n"
-         "        move top of deck to hand of p", "end", False),
+        (
+            "repeat going\n    end going if deck is empty\n    in turn each p in players starting with you\n"
+            "        move top of deck to hand of p",
+            "end",
+            True,
+        ),
+        (
+            "repeat going\n    end going if deck is empty\n    in turn each p in opponents where their coins > 9\n"
+            "        move top of deck to hand of p",
+            "end",
+            False,
+        ),
         ("repeat going\n    if coins > 3\n        choose\n            stop\n                end going\n            more", "end", False),
         ("repeat 3 times\n    raise coins by 1", "end", True),
         ("repeat going\n    choose\n        stop\n            end going\n        more\n            raise coins by 1", "end", True),

@@ -206,7 +206,7 @@ def _rising(r: Reader, loop: core.Loop, place: core.Place, sign: int) -> tuple[s
         stops = place.stops_high if sign > 0 else place.stops_low
         if end is not None:  # at an end where the excess is lost nothing would move
             return not stops or r.holds((number(end) - me) * sign - number(1), facts) is not None
-        (atom, _), = me.terms
+        ((atom, _),) = me.terms
         others = [[a for a, _ in f.terms if a is not atom] for f in facts.at_least if (atom, -sign) in f.terms]
         return any(all(a.places.isdisjoint(places) and a.variables.isdisjoint(variables) for a in rest) for rest in others)
 

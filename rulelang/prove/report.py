@@ -83,9 +83,12 @@ def lines(game: core.Game, games: Games | None = None) -> Iterator[tuple[int, st
     places = {a.claim.key for a in answers}
     left = {a.claim.key for a in answers if a.verdict.status != PROVED}
     bounded = {a.claim.key for a in answers if a.verdict.status == BOUNDED}
-    yield 0, (
-        f"{game.title}: a match could stop in {len(places)} places; "
-        f"for {len(places - left)} it is proved that it does not, for {len(bounded)} up to a bound"
+    yield (
+        0,
+        (
+            f"{game.title}: a match could stop in {len(places)} places; "
+            f"for {len(places - left)} it is proved that it does not, for {len(bounded)} up to a bound"
+        ),
     )
     for heading in dict.fromkeys(w.heading for w in WORDS.values()):
         here = [a for a in answers if WORDS[a.claim.sort].heading == heading]
@@ -225,4 +228,3 @@ def as_data(game: core.Game, games: Games | None = None) -> list[dict[str, Any]]
             ],
         })  # fmt: skip
     return made
-
