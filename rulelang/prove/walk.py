@@ -17,7 +17,6 @@ from rulelang.prove.numbers import read_by, size_of
 from rulelang.prove.reader import Reader
 from rulelang.prove.values import Outcome, Values
 from rulelang.prove.verdict import BOUNDED, OPEN, PROVED, Claim, Verdict, judged
-from rulelang.runtime.choices import MAX_OPTIONS
 from rulelang.runtime.effects import NO_LIMIT
 from rulelang.source import Span
 
@@ -486,7 +485,7 @@ class _Walk(Values):
             if not c.again:
                 after.append(outcome)
         self.claim("options", s.name, s.origin.span, judged(sure))
-        self.claim("many", s.name, s.origin.span, _few(ways))
+        self.claim("many", s.name, s.origin.span, _few(ways, self.reader.game.limits.options))
         return self.joined(after)
 
     def offers(self, p: core.Pick, facts: Facts) -> Because | None:
@@ -522,7 +521,7 @@ class _Walk(Values):
         if size > 64:
             return None
         ways = sum((perm if p.ordered else comb)(size, k) for k in range(least, max(most, least) + 1) if k <= size)
-        self.claim("many", p.var.name, p.span, _few(ways))
+        self.claim("many", p.var.name, p.span, _few(ways, self.reader.game.limits.options))
         return ways
 
     def picked(self, p: core.Pick, facts: Facts) -> Facts:
@@ -550,8 +549,8 @@ class _Walk(Values):
         return facts
 
 
-def _few(ways: int | None) -> Verdict:
-    if ways is None or ways > MAX_OPTIONS:
+def _few(ways: int | None, most: int) -> Verdict:
+    if ways is None or ways > most:
         return Verdict(OPEN, note="" if ways is None else f"there may be up to {ways:,}")
     return Verdict(PROVED, Because(words=f"there are {ways:,} at most"))
 
