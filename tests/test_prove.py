@@ -61,14 +61,17 @@ def proved(tmp_path: Path, body: str) -> dict[str, bool]:
         ("if coins > price\n    lower coins by price + 1", "below", True),
         ("if coins >= price\n    lower coins by price + 1", "below", True),  # they begin with 3
         ("raise coins by pot\nlower coins by 3", "below", True),
-        ("lower pot by 1", "below", False),  # the second in turn finds what the first left
+        ("lower pot by 1", "below", True),  # 5 are enough for three
+        ("lower pot by 2", "below", False),  # the third in turn finds what the others left
         ("if pot is not 0\n    lower pot by 1", "below", True),
-        ("if pot is 0 or coins < 9\n    lower pot by 1", "below", False),
+        ("if pot is 0 or coins < 9\n    lower pot by 2", "below", False),
         ("let part = pot / 2 rounded down\nraise coins by part", "below", True),
-        ("move 4 Card from deck to hand", "fewer", False),
+        ("move 4 Card from deck to hand", "fewer", True),
+        ("move 5 Card from deck to hand", "fewer", False),
         ("if number of deck >= 4\n    move 4 Card from deck to hand", "fewer", True),
         ("if deck is not empty\n    move top of deck to hand", "nothing", True),
-        ("move top of deck to hand", "nothing", False),
+        ("move top of deck to hand", "nothing", True),
+        ("repeat 5 times\n    move top of deck to hand", "nothing", False),
         ("if turned is empty and deck is not empty\n    move top of deck to turned", "slot", True),
         ("if deck is not empty\n    move top of deck to turned", "slot", False),
         ("let card = first c in deck where value of c is 2\nif card is not none\n    move card to hand", "lies", True),

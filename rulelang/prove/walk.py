@@ -3,7 +3,7 @@
 The flow is read line by line with what is known there.  Before a loop is read, what was known is tried out on its body:
 what a pass leaves true is true in every pass.  A thread of `together` knows the table of the entry."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from math import comb, perm
 
 from attrs import define, evolve
@@ -94,13 +94,13 @@ class _Walk(Values):
             most = r.range(r.lin(s.times), facts)[1]
             if written(r.atoms, s.body)[0].isdisjoint(r.atoms.of(s.times).places):
                 more.append(r.lin(s.times) - me)
-        every = self.every(s.body, {s.count}, facts, most, lambda known: known.and_(*more))
+        every, kept = self.every(s.body, {s.count}, facts, most, lambda known: known.and_(*more))
         if not self.trying:
             self.claim("end", s.target.label, s.origin.span, self.comes_to_end(s, every.and_(*more), most))
         self.ends[s.target] = []
         self.block(s.body, every.and_(*more))
         ends = self.ends.pop(s.target)
-        after = self.widened(every, s.body, facts, most)
+        after = self.widened(every, s.body, facts, most, kept=kept)
         return self.joined([*([after] if s.times is not None else []), *ends])
 
     def comes_to_end(self, s: core.Loop, every: Facts, most: int | None) -> Verdict:
@@ -136,9 +136,9 @@ class _Walk(Values):
             return Facts(known.at_least | each.at_least, known.there | each.there, held, names, {**known.ranges, **guarded})
 
         most = r.bounds(size_of(s.base))[1]
-        every = self.every(s.body, {s.var}, facts, most, inside)
+        every, kept = self.every(s.body, {s.var}, facts, most, inside)
         self.block(s.body, inside(every))
-        return self.widened(every, s.body, facts, most, s.var)
+        return self.widened(every, s.body, facts, most, s.var, kept)
 
     def untouched(self, s: core.ForEach) -> core.PlaceRef | None:
         """`each disc in berth(d)` where nothing else leaves that place: who comes later still lies there."""
@@ -184,25 +184,27 @@ class _Walk(Values):
 
     def every(
         self, body: tuple[core.Statement, ...], names: set[core.Variable], facts: Facts, most: int | None, inside: Callable[[Facts], Facts]
-    ) -> Facts:
+    ) -> tuple[Facts, Mapping[Slots, Bounds]]:
         """What is true at the beginning of every pass: of what was known before, what a pass leaves true."""
         places, variables = written(self.reader.atoms, body)
         sure = self.widened(facts.without(places, variables | names), body, facts, None if most is None else max(0, most - 1))
         trial = facts.without(set(), variables | names)
         if self.trying or (trial.at_least == sure.at_least and trial.held.keys() == sure.held.keys() and trial.ranges == sure.ranges):
-            return sure
+            return sure, {}
         outer = self.ends
         for _ in range(3):
             self.trying, self.ends = True, {k: [] for k in outer}
             after = self.block(body, inside(trial))
             self.trying, self.ends = False, outer
             if after is None:
-                return trial
+                return trial, dict(trial.ranges)
             left = self.agreed(trial, after, sure)
             if left.at_least == trial.at_least and left.held.keys() == trial.held.keys() and left.ranges == trial.ranges:
-                return trial if left.there == trial.there and left.names.keys() == trial.names.keys() else self._plain(left, sure)
+                same = left.there == trial.there and left.names.keys() == trial.names.keys()
+                kept = {x: b for x, b in trial.ranges.items() if x in after.ranges and hull(after.ranges[x], b) == b}
+                return trial if same else self._plain(left, sure), kept
             trial = left
-        return sure
+        return sure, {}
 
     @staticmethod
     def _plain(left: Facts, sure: Facts) -> Facts:
@@ -226,20 +228,27 @@ class _Walk(Values):
         )
 
     def widened(
-        self, left: Facts, body: tuple[core.Statement, ...], facts: Facts, most: int | None, var: core.Variable | None = None
+        self,
+        left: Facts,
+        body: tuple[core.Statement, ...],
+        facts: Facts,
+        most: int | None,
+        var: core.Variable | None = None,
+        kept: Mapping[Slots, Bounds] | None = None,
     ) -> Facts:
-        """The ranges of places after up to so many passes, beside what is already known of them."""
+        """The ranges of places after up to so many passes; `kept` are those that a pass does not leave."""
+        kept = kept or {}
         own = own_positions(body, var) if var is not None else {}
         moves = swings(self.reader, body)
         ranges = {s: b for s, b in left.ranges.items() if s.place not in moves}
         for slots, b in facts.ranges.items():
-            if slots.place in moves and slots.var is not var:
+            if slots.place in moves and (var is None or slots.var is not var):
                 swing = moves[slots.place]
                 n = 1 if own.get(slots.place) else most
                 far = (0 if swing[0] == 0 else None, 0 if swing[1] == 0 else None) if n is None else times(swing, n)
                 ranges[slots] = plus(b, far)
-                if slots in left.ranges:
-                    ranges[slots] = meet(ranges[slots], left.ranges[slots])
+                if slots in kept:
+                    ranges[slots] = meet(ranges[slots], kept[slots])
         return evolve(left, ranges=ranges).without(set(), {var} if var is not None else set())
 
     def joined(self, outcomes: list[Outcome]) -> Outcome:
@@ -570,6 +579,11 @@ def claims(
         if not made.mixed:
             break
         mixed |= made.mixed
+    for place in game.places.values():
+        if place.word == "counter" and place.starts_at is not None:
+            start, whole = reader.range(reader.lin(place.starts_at)), made.declared(place)
+            fine = hull(start, whole) == whole
+            made.claim("start", place.name, place.span, judged(RANGES if fine else None))
     if game.ranking is not None and after is not None:
         for _, e, _ in game.ranking.items:
             made.value(e, after)

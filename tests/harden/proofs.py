@@ -22,6 +22,7 @@ SECONDS = 30  # for one match, and the proofs where it stops
 ROOT = Path(__file__).resolve().parent.parent.parent
 SORTS = (  # what a match says when it stops, and the claims that were to rule it out
     (r"would be -?\d+, (below|beyond)", {"below", "beyond", "limit", "join"}),
+    (r"would start at", {"start"}),
     (r"outside of its range", {"outside", "below", "beyond", "limit"}),
     (r"needs does not hold", {"needs"}),
     (r"nothing to move", {"nothing"}),
