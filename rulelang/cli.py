@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from rulelang.diagnostics import Diagnostic
     from rulelang.files import SaveFile
     from rulelang.pipeline import Loaded
+    from rulelang.prove.report import Games
     from rulelang.source import SourceFile
 
 
@@ -242,48 +243,57 @@ def check(
             check_counts(loaded)
         problems = [d for loaded in loads for d in loaded.problems.sorted()]
     lines: list[Line] = []
+    played: dict[str, Games] = {}
     if playouts is not None and not any(d.is_error for d in problems):
-        mishaps, lines = _play_all(pairs, _layers(layers), playouts, seed or 0, html)
+        mishaps, lines, played = _play_all(pairs, _layers(layers), playouts, seed or 0, html)
         problems += mishaps
     found = tuple({(d.code, str(d.span), d.message): d for d in problems}.values())
     errors = sum(d.is_error for d in found)
     if form == "text":
         _findings(found)
-        for loaded in loads if proofs else ():
-            _proofs(loaded, bool(lines) and not errors)
+        for game, games_ in _provable(loads, played) if proofs else ():
+            _prove(game, games_)
         _report(lines)
         files = len({source.path for loaded in loads for source in loaded.sources})
         words = f"{several(errors, 'error')}, {several(len(found) - errors, 'warning')}" if found else "no problems"
-        played = "" if lines or playouts is None else "; no match was played: mend the errors first"
-        click.echo(("\n" if lines else "") + f"{words} in {several(files, 'file')}{played}")
+        none = "" if lines or playouts is None else "; no match was played: mend the errors first"
+        click.echo(("\n" if lines else "") + f"{words} in {several(files, 'file')}{none}")
     else:
-        _for_programs(found, form)
+        _for_programs(found, form, list(_provable(loads, played)) if proofs else None)
     return 1 if errors else 0
 
 
-def _for_programs(found: "tuple[Diagnostic, ...]", form: str) -> None:
+def _for_programs(found: "tuple[Diagnostic, ...]", form: str, proofs: "list[tuple[core.Game, Games | None]] | None") -> None:
     from rulelang import reports
+    from rulelang.prove.report import as_data
     from rulelang.serial import findings_json
 
     if form == "github":
         click.echo(reports.github(found), nl=bool(found))
     else:
-        click.echo(findings_json(found) if form == "json" else reports.sarif(found))
+        proved = None if proofs is None or form != "json" else [x for game, games in proofs for x in as_data(game, games)]
+        click.echo(findings_json(found, proved) if form == "json" else reports.sarif(found))
 
 
-def _proofs(loaded: "Loaded", played: bool) -> None:
+def _provable(loads: "list[Loaded]", played: "dict[str, Games]") -> "Iterator[tuple[core.Game, Games | None]]":
+    """The games among what was loaded, each with the random matches that were played of it."""
+    for x in loads:
+        if x.ok and x.game is not None and x.names is not None and x.names.header.word == "game":
+            yield x.game, played.get(x.sources[0].path)
+
+
+def _prove(game: "core.Game", games: "Games | None") -> None:
     from rulelang.prove import order
     from rulelang.prove.report import lines
 
-    if loaded.ok and loaded.game is not None and loaded.names is not None and loaded.names.header.word == "game":
-        _say(lines(loaded.game, played))
-        _say(order.lines(loaded.game))
-        click.echo()
+    _say(lines(game, games))
+    _say(order.lines(game))
+    click.echo()
 
 
 def _play_all(
     pairs: "list[tuple[str, Loaded]]", layers: tuple[str, ...], matches: int, seed: int, html: Path | None
-) -> "tuple[list[Diagnostic], list[Line]]":
+) -> "tuple[list[Diagnostic], list[Line], dict[str, Games]]":
     """Random matches of every game among these, and of a variant whose game is not among them."""
     from rulelang import report, series
     from rulelang.coverage import Coverage
@@ -296,6 +306,7 @@ def _play_all(
     lines: list[Line] = []
     coverage = Coverage()
     sources: dict[str, SourceFile] = {}
+    games: dict[str, Games] = {}
     for source, loaded in alone:
         plan = series.plan(source, loaded, layers, matches)
         with _progress(sum(n for _, n in plan.ways)) as done:
@@ -305,11 +316,12 @@ def _play_all(
             file = _keep_match(replay.match) if replay is not None else None
             found.append(report.finding(made, mishap, replay, str(file)))
         lines.extend(report.lines(made))
+        games[loaded.sources[0].path] = report.games(made)
         coverage.add(made.coverage)
         sources |= made.sources
     if html is not None:
         _write_page(html, "Random matches", lines, found, coverage, sources)
-    return found, lines
+    return found, lines, games
 
 
 def _comes_with(loaded: "Loaded", mains: set[str]) -> bool:

@@ -8,6 +8,7 @@ from rulelang.api import Match, Option, seat_names
 from rulelang.coverage import Line, told, told_decisions
 from rulelang.diagnostics import Diagnostic
 from rulelang.playouts import CHOICES, Mishap, diagnostic, game_of
+from rulelang.prove.report import Games
 from rulelang.series import Report
 
 
@@ -64,6 +65,15 @@ def _ends(report: Report) -> Iterator[Line]:
 def _place(report: Report, mishap: Mishap) -> tuple[str, int]:
     source = report.sources.get(mishap.item.path)
     return (source.path, source.line_of(mishap.item.start)) if source is not None else ("", 0)
+
+
+def games(report: Report) -> Games:
+    """How many matches there were with the layers that were asked for, for what cannot be proved."""
+    first = report.plan.ways[0][0].layers
+    played = [p for p in report.played if p.way.layers == first]
+    counts = {n: sum(p.matches for p in played if p.way.players == n) for n in {p.way.players for p in played}}
+    stopped = frozenset("{}:{}".format(*_place(report, m)) for m in report.mishaps if m.item.sort == "stop")
+    return Games(counts, stopped)
 
 
 def _many(n: int, one: str, more: str) -> str:

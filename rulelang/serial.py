@@ -39,8 +39,11 @@ def _finding(d: Diagnostic) -> dict[str, Any]:
     }
 
 
-def findings_json(found: tuple[Diagnostic, ...]) -> str:
-    """`rulelang check --format json`"""
+def findings_json(found: tuple[Diagnostic, ...], proofs: list[dict[str, Any]] | None = None) -> str:
+    """`rulelang check --format json`; with --proofs also what is proved"""
     errors = sum(d.is_error for d in found)
     findings = converter.unstructure(found)
-    return json.dumps({"format": FORMAT, "errors": errors, "warnings": len(found) - errors, "findings": findings}, indent=2)
+    made = {"format": FORMAT, "errors": errors, "warnings": len(found) - errors, "findings": findings}
+    if proofs is not None:
+        made["proofs"] = converter.unstructure(proofs)
+    return json.dumps(made, indent=2)

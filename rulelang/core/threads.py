@@ -129,9 +129,9 @@ def _own_positions(writes: list[Write], var: core.Variable) -> dict[core.Place, 
     return own
 
 
-def own_places(body: tuple[core.Statement, ...], var: core.Variable) -> set[core.Place]:
-    """The places of which each pass of a loop changes only what is its element's own."""
-    return {place for place, at in _own_positions(list(_writes(body)), var).items() if at}
+def own_positions(body: tuple[core.Statement, ...], var: core.Variable) -> dict[core.Place, set[int]]:
+    """For each place that a loop's body changes: at which key every pass changes only what is its element's own."""
+    return _own_positions(list(_writes(body)), var)
 
 
 def _positions(ref: core.PlaceRef, var: core.Variable) -> set[int]:

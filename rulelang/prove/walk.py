@@ -1,212 +1,28 @@
 """Every place where a match could stop, and whether the rules alone show that it cannot.
 
-The flow is read line by line with what is known there.  A loop is read once, knowing only what its body leaves as it
-is; a thread of `together` knows the table of the entry."""
+The flow is read line by line with what is known there.  Before a loop is read, what was known is tried out on its body:
+what a pass leaves true is true in every pass.  A thread of `together` knows the table of the entry."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from math import comb, perm
 
-from attrs import define, field, frozen
+from attrs import define, evolve
 
 from rulelang.core import nodes as core
-from rulelang.core.threads import own_places, walk
-from rulelang.core.types import BOOL, MaybeT, NoneT, NumberT, PieceT, SetT, Type, plain
-from rulelang.prove.facts import Facts, Lin, Reader, canonical, number, parts, reads, substituted
+from rulelang.core.threads import own_positions, walk
+from rulelang.core.types import BOOL, MaybeT, NoneT, NumberT, PieceT, SetT, plain
+from rulelang.prove.facts import RANGES, START, Atom, Atoms, Because, Bounds, Facts, Lin, Slots, all_of, hull, meet, number, plus, times
+from rulelang.prove.loops import STEPS, ended, kinds_narrowed, settled_places, swings, work, written
+from rulelang.prove.numbers import read_by, size_of
+from rulelang.prove.reader import Reader
+from rulelang.prove.values import Outcome, Values
+from rulelang.prove.verdict import BOUNDED, OPEN, PROVED, Claim, Verdict, judged
+from rulelang.runtime.effects import NO_LIMIT
 from rulelang.source import Span
-
-SIZE = NumberT(0, None)
-Outcome = Facts | None  # nothing: this line is never passed
-
-
-@frozen
-class Claim:
-    """A line at which a match could stop: why it would, and whether it is proved that it does not"""
-
-    sort: str
-    what: str
-    span: Span = field(eq=False)
-    proved: bool
 
 
 @define(eq=False)
-class _Walk:
-    reader: Reader
-    claims: dict[tuple[str, str, str], Claim] = field(factory=dict)
-    ends: dict[core.Target, list[Facts]] = field(factory=dict)
-    checked: dict[tuple[core.Function, bool], bool] = field(factory=dict)
-    depth: int = 0
-    shared: set[core.Place] = field(factory=set)  # what several threads change
-
-    def claim(self, sort: str, what: str, span: Span, proved: bool) -> None:
-        """One line can be read in several ways (a verb at several calls): all of them count."""
-        key = (sort, what, str(span))
-        old = self.claims.get(key)
-        self.claims[key] = Claim(sort, what, span, proved and (old is None or old.proved))
-
-    # ------------------------------------------------------------ values
-
-    def value(self, e: core.Expr, facts: Facts) -> None:
-        """The claims inside a value, each with what is known where it is read."""
-        r = self.reader
-        match e:
-            case core.All() | core.AnyOf():
-                for item in e.items:
-                    self.value(item, facts)
-                    facts = r.assume(item, isinstance(e, core.All), facts)
-                return
-            case core.Case():
-                for test, value in e.cases:
-                    self.value(test, facts)
-                    self.value(value, r.assume(test, True, facts))
-                    facts = r.assume(test, False, facts)
-                self.value(e.default, facts)
-                return
-            case core.LetIn():
-                self.value(e.value, facts)
-                self.value(e.body, self.bound(e.var, e.value, facts))
-                return
-            case core.Demand():
-                self.value(e.test, facts)
-                self.claim("needs", _words(e.test), e.span, self.follows(e.test, facts))
-                self.value(e.body, r.assume(e.test, True, facts))
-                return
-            case core.Filter() | core.Exists() | core.ForAll():
-                self.value(e.base, facts)
-                self.value(e.test, self.element(e.var, e.base, facts))
-                return
-            case core.Over():
-                self.value(e.base, facts)
-                self.value(e.value, self.element(e.var, e.base, facts))
-                if e.op != "total":
-                    self.claim("empty", f"the {e.op} of nothing", e.span, r.has_members(e.base, facts))
-                return
-            case core.Call():
-                self.call(e, facts)
-            case core.Sure():
-                self.claim("none", f"`{e.span.text}` is none", e.span, r.is_there(e.item, facts))
-            case core.Quotient() | core.Remainder():
-                proved = r.holds(r.lin(e.right) - number(1), facts) or r.holds(r.lin(e.right) * -1 - number(1), facts)
-                self.claim("division", "divided by 0", e.span, proved)
-            case core.TableAt():
-                self.inside(f"`{e.table.name}` has no value for this", e.keys, e.table.keys, e.span, facts)
-            case core.Read() | core.Nth() | core.PositionOf():
-                self.inside(f"`{e.place.place.name}` has no such key", e.place.keys, e.place.place.keys, e.span, facts)
-        for part in parts(e):
-            self.value(part, facts)
-
-    def call(self, e: core.Call, facts: Facts) -> None:
-        """A definition is read by itself; only what cannot be proved so is read anew at each call."""
-        f = e.function
-        if f.body is None:
-            return
-        alone = self.checked.get((f, True))
-        if alone is None:
-            trial = _Walk(self.reader, checked=self.checked, depth=self.depth + 1)
-            self.checked[f, True] = True  # a definition that is being read
-            if self.depth < 12:
-                trial.value(f.body, Facts())
-            alone = all(c.proved for c in trial.claims.values())
-            self.checked[f, True] = alone
-            if alone:
-                self.claims.update({k: c for k, c in trial.claims.items() if k not in self.claims})
-        if not alone and self.depth < 12:
-            self.depth += 1
-            self.value(self.reader.opened(e), facts)
-            self.depth -= 1
-
-    def follows(self, test: core.Expr, facts: Facts) -> bool:
-        """Does a condition hold here?"""
-        r = self.reader
-        match test:
-            case core.All():
-                return all(self.follows(x, facts) for x in test.items)
-            case core.AnyOf():
-                return any(self.follows(x, facts) for x in test.items)
-            case core.Const():
-                return bool(test.value)
-            case core.ForAll():
-                return self.follows(test.test, self.element(test.var, test.base, facts))
-            case core.Exists():
-                some = core.Filter(test.var, test.base, test.test, type=test.base.type)
-                return r.holds(r.lin(core.Count(some, type=SIZE)) - number(1), facts)
-            case core.Compare():
-                if test.op == "!=" and isinstance(test.left.type, MaybeT) and isinstance(test.right, core.Const) and test.right.value < 0:
-                    return r.is_there(test.left, facts)
-                if not isinstance(plain(test.left.type), NumberT):
-                    same = test.left == test.right or (
-                        isinstance(test.left, core.Const) and test.left.value == getattr(test.right, "value", None)
-                    )
-                    return same and test.op == "=="
-                x = r.lin(test.left) - r.lin(test.right)
-                match test.op:
-                    case ">=":
-                        return r.holds(x, facts)
-                    case ">":
-                        return r.holds(x - number(1), facts)
-                    case "<=":
-                        return r.holds(x * -1, facts)
-                    case "<":
-                        return r.holds(x * -1 - number(1), facts)
-                    case "==":
-                        return r.holds(x, facts) and r.holds(x * -1, facts)
-                    case "!=":
-                        return r.holds(x - number(1), facts) or r.holds(x * -1 - number(1), facts)
-            case core.Call() if test.function.body is not None:
-                return self.follows(r.opened(test), facts)
-        return False
-
-    def element(self, var: core.Variable, base: core.Expr, facts: Facts) -> Facts:
-        """What is known of a member of a group."""
-        r = self.reader
-        me = core.Var(var, type=var.type)
-        match base:
-            case core.Filter():
-                facts = self.element(var, base.base, facts)
-                return r.assume(substituted(base.test, {base.var: me}), True, facts)
-            case core.Span_():
-                return facts.and_(r.lin(me) - r.lin(base.low), r.lin(base.high) - r.lin(me))
-            case core.Arranged() | core.Reversed():
-                return self.element(var, base.base, facts)
-            case core.Call() if base.function.body is not None and self.depth < 12:
-                return self.element(var, r.opened(base), facts)
-            case core.Read() if not isinstance(base.type, SetT) or isinstance(plain(base.type.item), PieceT):
-                return self.lying(var, base, facts.and_(r.lin(core.Count(base, type=SIZE)) - number(1)))
-        return facts
-
-    def bound(self, var: core.Variable, value: core.Expr, facts: Facts) -> Facts:
-        r = self.reader
-        facts = facts.without(set(), {var})
-        me = core.Var(var, type=value.type)
-        if isinstance(plain(value.type), NumberT):
-            x = r.lin(me) - r.lin(value)
-            facts = facts.and_(x, x * -1, *self.ends_of(r.lin(me), value, facts))
-        elif isinstance(value.type, SetT):
-            x = r.lin(core.Count(core.Var(var, type=var.type), type=SIZE)) - r.lin(core.Count(value, type=SIZE))
-            facts = facts.and_(x, x * -1)
-        if isinstance(value.type, MaybeT) and r.is_there(value, facts):
-            facts = facts.and_there(core.Var(var, type=var.type))
-        return self.lying(var, value, facts)
-
-    def ends_of(self, me: Lin, value: core.Expr, facts: Facts) -> Iterator[Lin]:
-        """The range of a value; of `smaller(a, b)` that it is neither more than a nor more than b."""
-        r = self.reader
-        low, high = r.bounds(value)
-        if low is not None:
-            yield me - number(low)
-        if high is not None:
-            yield number(high) - me
-        opened = r.opened(value) if isinstance(value, core.Call) and value.function.body is not None else value
-        if isinstance(opened, core.Case):
-            ways, left = [], facts
-            for test, v in opened.cases:
-                ways.append((r.lin(v), r.assume(test, True, left)))
-                left = r.assume(test, False, left)
-            ways.append((r.lin(opened.default), left))
-            for end, _ in ways:
-                if all(r.holds(end - v, known) for v, known in ways):
-                    yield end - me
-                if all(r.holds(v - end, known) for v, known in ways):
-                    yield me - end
-
+class _Walk(Values):
     # ------------------------------------------------------------ statements
 
     def block(self, body: Iterable[core.Statement], facts: Outcome) -> Outcome:
@@ -226,18 +42,19 @@ class _Walk:
             case core.MovePieces() | core.MoveCount():
                 return self.move(s, facts)
             case core.Shuffle():
-                return facts.without({s.place.place}, set(), sizes_stay=True)
+                self.keys(s.place, facts)
+                return facts.where(lambda a: s.place.place not in a.places or read_by(a.expr) is not None)
             case core.Bind():
                 self.value(s.value, facts)
                 return self.bound(s.var, s.value, facts)
             case core.BindRandom():
                 self.value(s.base, facts)
-                self.claim("empty", "chance has nothing to pick from", s.origin.span, r.has_members(s.base, facts))
-                return self.element(s.var, s.base, facts.without(set(), {s.var}))
+                self.claim("chance", s.var.name, s.origin.span, judged(r.has_members(s.base, facts)))
+                return self.member(s.var, s.base, facts)
             case core.Branch():
                 self.value(s.test, facts)
                 yes, no = r.assume(s.test, True, facts), r.assume(s.test, False, facts)
-                if isinstance(s.test, core.Const | core.Compare | core.Call) and self.follows(s.test, facts):
+                if isinstance(s.test, core.Const | core.Compare | core.Call) and r.follows(s.test, facts) is not None:
                     return self.block(s.then, yes)
                 return self.joined([self.block(s.then, yes), self.block(s.otherwise, no)])
             case core.Block():
@@ -246,23 +63,16 @@ class _Walk:
                 return self.joined([after, *self.ends.pop(s.target)])
             case core.Loop():
                 return self.loop(s, facts)
-            case core.ForEach() | core.Together():
-                self.value(s.base, facts)
-                places, variables = _written(s.body)
-                own = own_places(s.body, s.var)
-                member = self.element(s.var, s.base, facts.without(set(), {s.var}))
-                if isinstance(s, core.Together):
-                    outer, self.shared = self.shared, self.shared | (places - own)
-                    self.block(s.body, member.without(set(), variables - {s.var}))
-                    self.shared = outer
-                else:  # of what is each member's own, nobody before has changed it
-                    self.block(s.body, member.without(places, variables - {s.var}).begins(own, member))
-                return facts.without(places, variables)
+            case core.ForEach():
+                return self.in_turn(s, facts)
+            case core.Together():
+                return self.together(s, facts)
             case core.Decide():
                 return self.decide(s, facts)
             case core.Need():
                 self.value(s.test, facts)
-                self.claim("needs", _words(s.test), s.origin.span, self.follows(s.test, facts))
+                if not self.trying:
+                    self.claim("needs", s.test.span.text, s.origin.span, judged(r.follows(s.test, facts)))
                 return r.assume(s.test, True, facts)
             case core.End():
                 self.ends.setdefault(s.target, []).append(facts)
@@ -272,20 +82,174 @@ class _Walk:
                     self.value(e, facts)
         return facts
 
+    # ------------------------------------------------------------ loops
+
     def loop(self, s: core.Loop, facts: Facts) -> Outcome:
-        places, variables = _written(s.body)
-        left = facts.without(places, variables | {s.count})
-        me = core.Var(s.count, type=NumberT(0, None))
-        inside = left.and_(self.reader.lin(me) - number(1))
+        r = self.reader
+        most = None
+        me = r.lin(core.Var(s.count, type=NumberT(0, None)))
+        more = [me - number(1)]
         if s.times is not None:
             self.value(s.times, facts)
-            inside = inside.and_(self.reader.lin(s.times) - self.reader.lin(me))
-        else:
-            self.claim("end", f"`{s.target.label}` may go on for ever", s.origin.span, _can_be_left(s))
+            most = r.range(r.lin(s.times), facts)[1]
+            if written(r.atoms, s.body)[0].isdisjoint(r.atoms.of(s.times).places):
+                more.append(r.lin(s.times) - me)
+        every, kept = self.every(s.body, {s.count}, facts, most, lambda known: known.and_(*more))
+        if not self.trying:
+            self.claim("end", s.target.label, s.origin.span, self.comes_to_end(s, every.and_(*more), most))
         self.ends[s.target] = []
-        self.block(s.body, inside)
+        self.block(s.body, every.and_(*more))
         ends = self.ends.pop(s.target)
-        return self.joined([*([left] if s.times is not None else []), *ends])
+        after = self.widened(every, s.body, facts, most, kept=kept)
+        return self.joined([*([after] if s.times is not None else []), *ends])
+
+    def comes_to_end(self, s: core.Loop, every: Facts, most: int | None) -> Verdict:
+        if s.times is None:
+            return ended(self, s, every)
+        steps = work(self.reader, s)
+        if steps is not None and steps <= STEPS:
+            return Verdict(PROVED, Because(words=f"it is repeated {most} times at most" if most != 1 else "it happens once at most"))
+        return Verdict(BOUNDED, note=f"as often as `{s.times.span.text}` says, unless that is more than a million steps without a question")
+
+    def in_turn(self, s: core.ForEach, facts: Facts) -> Outcome:
+        r = self.reader
+        self.value(s.base, facts)
+        places, variables = written(r.atoms, s.body)
+        entry = self.member(s.var, s.base, facts)
+        if s.order is not None:
+            for _, e in s.order.items:
+                self.value(e, self.member(s.order.var, s.base, facts))
+        own = own_positions(s.body, s.var)
+        each = entry.without(places, variables - {s.var})
+        for place, at in own.items():  # of what is each member's own, nobody before has changed it
+            for slots, b in facts.ranges.items():
+                if at and slots.place is place and slots.var is None:
+                    each = each.ranging(Slots(place, s.var, min(at)), b)
+        me = core.Var(s.var, type=s.var.type)
+        if (here := self.untouched(s)) is not None and r.lying(me, here) in entry.held:
+            each = each.and_held(r.lying(me, here), entry.held[r.lying(me, here)])
+
+        def inside(known: Facts) -> Facts:
+            guarded = {x: b for x, b in each.ranges.items() if x.var is s.var}
+            held = {**known.held, **each.held}
+            names = {**known.names, **each.names}
+            return Facts(known.at_least | each.at_least, known.there | each.there, held, names, {**known.ranges, **guarded})
+
+        most = r.bounds(size_of(s.base))[1]
+        every, kept = self.every(s.body, {s.var}, facts, most, inside)
+        self.block(s.body, inside(every))
+        return self.widened(every, s.body, facts, most, s.var, kept)
+
+    def untouched(self, s: core.ForEach) -> core.PlaceRef | None:
+        """`each disc in berth(d)` where nothing else leaves that place: who comes later still lies there."""
+        r = self.reader
+        here = s.base.source
+        if here is None:
+            return None
+        if {v for k in here.keys for v in r.atoms.of(k).variables} & written(r.atoms, s.body)[1]:
+            return None
+        inner = [x for y in s.body if isinstance(y, core.Loop | core.ForEach | core.Together | core.Decide) for x in walk((y,))]
+        for x in walk(s.body):
+            if isinstance(x, core.MovePieces | core.MoveCount) and x.source.place is here.place:
+                mine = isinstance(x, core.MovePieces) and isinstance(x.what, core.Var) and x.what.var is s.var
+                if not mine or any(x is y for y in inner):
+                    return None
+        return here
+
+    def together(self, s: core.Together, facts: Facts) -> Outcome:
+        r = self.reader
+        self.value(s.base, facts)
+        places, variables = written(r.atoms, s.body)
+        own = own_positions(s.body, s.var)
+        member = self.member(s.var, s.base, facts).without(set(), variables - {s.var})
+        most = r.bounds(size_of(s.base))[1]
+        outer, self.shared = self.shared, {**self.shared, **self.sums(s, facts, own, most)}
+        self.block(s.body, member)
+        for place, reach in self.sums(s, facts, own, most).items():
+            if place.word == "counter" and not (place.stops_low or place.stops_high):
+                fine = hull(reach, self.declared(place)) == self.declared(place)
+                self.claim("join", place.name, s.origin.span, judged(START if fine else None))
+        self.shared = outer
+        return self.widened(facts.without(places, variables), s.body, facts, most, s.var)
+
+    def sums(self, s: core.Together, facts: Facts, own: dict[core.Place, set[int]], most: int | None) -> dict[core.Place, Bounds]:
+        """How far all threads together can take what is not each one's own."""
+        found = {}
+        for place, swing in swings(self.reader, s.body).items():
+            if not own.get(place):
+                now = meet(facts.ranges.get(Slots(place), (None, None)), self.declared(place))
+                far = (0 if swing[0] == 0 else None, 0 if swing[1] == 0 else None) if most is None else times(swing, most)
+                found[place] = plus(now, far)
+        return found
+
+    def every(
+        self, body: tuple[core.Statement, ...], names: set[core.Variable], facts: Facts, most: int | None, inside: Callable[[Facts], Facts]
+    ) -> tuple[Facts, Mapping[Slots, Bounds]]:
+        """What is true at the beginning of every pass: of what was known before, what a pass leaves true."""
+        places, variables = written(self.reader.atoms, body)
+        sure = self.widened(facts.without(places, variables | names), body, facts, None if most is None else max(0, most - 1))
+        trial = facts.without(set(), variables | names)
+        if self.trying or (trial.at_least == sure.at_least and trial.held.keys() == sure.held.keys() and trial.ranges == sure.ranges):
+            return sure, {}
+        outer = self.ends
+        for _ in range(3):
+            self.trying, self.ends = True, {k: [] for k in outer}
+            after = self.block(body, inside(trial))
+            self.trying, self.ends = False, outer
+            if after is None:
+                return trial, dict(trial.ranges)
+            left = self.agreed(trial, after, sure)
+            if left.at_least == trial.at_least and left.held.keys() == trial.held.keys() and left.ranges == trial.ranges:
+                same = left.there == trial.there and left.names.keys() == trial.names.keys()
+                kept = {x: b for x, b in trial.ranges.items() if x in after.ranges and hull(after.ranges[x], b) == b}
+                return trial if same else self._plain(left, sure), kept
+            trial = left
+        return sure, {}
+
+    @staticmethod
+    def _plain(left: Facts, sure: Facts) -> Facts:
+        return evolve(left, there=sure.there, names=sure.names)
+
+    def agreed(self, trial: Facts, after: Facts, sure: Facts) -> Facts:
+        r = self.reader
+        ranges = {}
+        for slots, b in trial.ranges.items():
+            found = after.ranges.get(slots)
+            if found is not None and hull(found, b) == b:
+                ranges[slots] = b
+            elif slots in sure.ranges:
+                ranges[slots] = sure.ranges[slots]
+        return Facts(
+            frozenset(x for x in trial.at_least if x in after.at_least or x in sure.at_least or r.quick(x, after)),
+            frozenset(a for a in trial.there if a in after.there or a in sure.there),
+            {a: b for a, b in trial.held.items() if a in after.held or a in sure.held},
+            {v: x for v, x in trial.names.items() if v in sure.names or (v in after.names and after.names[v][1] is x[1])},
+            ranges,
+        )
+
+    def widened(
+        self,
+        left: Facts,
+        body: tuple[core.Statement, ...],
+        facts: Facts,
+        most: int | None,
+        var: core.Variable | None = None,
+        kept: Mapping[Slots, Bounds] | None = None,
+    ) -> Facts:
+        """The ranges of places after up to so many passes; `kept` are those that a pass does not leave."""
+        kept = kept or {}
+        own = own_positions(body, var) if var is not None else {}
+        moves = swings(self.reader, body)
+        ranges = {s: b for s, b in left.ranges.items() if s.place not in moves}
+        for slots, b in facts.ranges.items():
+            if slots.place in moves and (var is None or slots.var is not var):
+                swing = moves[slots.place]
+                n = 1 if own.get(slots.place) else most
+                far = (0 if swing[0] == 0 else None, 0 if swing[1] == 0 else None) if n is None else times(swing, n)
+                ranges[slots] = plus(b, far)
+                if slots in kept:
+                    ranges[slots] = meet(ranges[slots], kept[slots])
+        return evolve(left, ranges=ranges).without(set(), {var} if var is not None else set())
 
     def joined(self, outcomes: list[Outcome]) -> Outcome:
         """What is known after several ways: what each of them knows."""
@@ -293,251 +257,354 @@ class _Walk:
         if not found:
             return None
         first, *rest = found
-        kept = {x for one in found for x in one.at_least if all(x in o.at_least or self.reader.holds(x, o) for o in found)}
-        there = first.there
-        for o in rest:
-            there = there & o.there
-        start = first.start
-        for o in rest:
-            start = start & o.start
-        return Facts(frozenset(kept), there, start)
+        if not rest:
+            return first
+        kept = {x for one in found for x in one.at_least if all(x in o.at_least or self.reader.quick(x, o) for o in found)}
+        ranges = {}
+        for slots, b in first.ranges.items():
+            if all(slots in o.ranges for o in rest):
+                for o in rest:
+                    b = hull(b, o.ranges[slots])
+                ranges[slots] = b
+        return Facts(
+            frozenset(kept),
+            frozenset(a for a in first.there if all(a in o.there for o in rest)),
+            {a: b for a, b in first.held.items() if all(a in o.held for o in rest)},
+            {v: x for v, x in first.names.items() if all(v in o.names and o.names[v][1] is x[1] for o in rest)},
+            ranges,
+        )
+
+    # ------------------------------------------------------------ numbers
 
     def change(self, s: core.Change, facts: Facts) -> Facts:
         r, place = self.reader, s.place.place
         self.value(s.amount, facts)
         self.keys(s.place, facts)
         me = r.lin(core.Read(s.place, type=place.type))
-        new = me + r.lin(s.amount) * s.sign
-        self.in_range(place, new, new - me, s.origin.span, facts)
-        if place.stops_low or place.stops_high:
-            return facts.without({place}, set())
-        after = self.shifted(canonical(core.Read(s.place, type=place.type)), new - me, place, facts)
+        by = r.lin(s.amount) * s.sign
+        if not self.trying:
+            self.in_range(place, me + by, by, s.origin.span, facts)
+        after = self.moved_on(s.place, core.Read(s.place, type=place.type), by, facts)
         low, high = r.bounds(core.Read(s.place, type=place.type))
-        by = new - me
-        if any(place in reads(a)[0] for a, _ in by.terms):
+        if place.stops_low or place.stops_high or any(place in a.places for a, _ in by.terms):
             return after
         known = [me - by - number(low)] if low is not None else []  # it was in its range before
         return after.and_(*known, *([number(high) + by - me] if high is not None else []))
 
-    def in_range(self, place: core.Place, new: Lin, by: Lin, span: Span, facts: Facts) -> None:
-        """Of what several threads change, none knows what the others do: it stays in range where it only goes the other way."""
-        r = self.reader
-        if place.low is not None and not place.stops_low:
-            left = by if place in self.shared else new - r.lin(place.low)
-            self.claim("range", f"`{place.name}` goes below its range", span, r.holds(left, facts))
-        if place.high is not None and not place.stops_high:
-            left = by * -1 if place in self.shared else r.lin(place.high) - new
-            self.claim("range", f"`{place.name}` goes beyond its range", span, r.holds(left, facts))
-
-    def shifted(self, atom: core.Expr, by: Lin, place: core.Place, facts: Facts) -> Facts:
+    def moved_on(self, ref: core.PlaceRef, e: core.Expr, by: Lin, facts: Facts) -> Facts:
         """Facts about what was raised by so much, as facts about what it is now."""
-        depends = any(place in reads(a)[0] for a, _ in by.terms)
-        was = facts.begun(atom)
-        if was is not None:
-            x = Lin(frozenset(((atom, 1),)), -was)
-            facts = facts.and_(x, x * -1)
+        r, place = self.reader, ref.place
+        me = r.atoms.of(e)
+        step = r.range(by, facts)
+        clamped = place.stops_low or place.stops_high
+        depends = clamped or any(place in a.places for a, _ in by.terms)
+        ranges = {}
+        for slots, b in facts.ranges.items():
+            if slots.place is place:
+                new = plus(b, hull(step, (0, 0)) if clamped else step)
+                b = meet(new if slots.means(ref) and slots.single() else hull(b, new), self.declared(place))
+            ranges[slots] = b
+        was = self.exactly(me, facts)
+        known = facts.at_least
+        if was is not None and not depends:
+            x = Lin(frozenset(((me, 1),)), -was, START)
+            known = known | {x, (x * -1).by(START)}
         kept = []
-        for f in facts.at_least:
-            n = next((c for a, c in f.terms if a == atom), 0)
-            others = [a for a, _ in f.terms if a != atom]
-            if any(place in reads(a)[0] for a in others) or (n and depends):
+        for f in known:
+            n = next((c for a, c in f.terms if a is me), 0)
+            if any(self.reader.touched(a, ref) for a, _ in f.terms if a is not me) or (n and depends):
                 continue
-            kept.append(f - by * n)
-        there = frozenset(e for e in facts.there if place not in reads(e)[0])
-        return Facts(frozenset(kept), there, frozenset((p, n) for p, n in facts.start if p is not place))
+            kept.append((f - by * n).by(f.because) if n else f)
+        left = facts.where(lambda a: not self.reader.touched(a, ref))
+        return evolve(left, at_least=frozenset(kept), ranges=ranges)
+
+    def declared(self, place: core.Place) -> Bounds:
+        if place.holds_pieces:
+            return 0, 1 if place.word == "slot" else self.reader.pieces(place)
+        low = None if place.low is None else self.reader.bounds(place.low)[0]
+        return low, None if place.high is None else self.reader.bounds(place.high)[1]
+
+    def exactly(self, atom: Atom, facts: Facts) -> int | None:
+        low, high = self.reader.bounds_at(atom, facts)
+        return low if low is not None and low == high else None
+
+    def in_range(self, place: core.Place, new: Lin, by: Lin, span: Span, facts: Facts) -> None:
+        """Of what several threads change, none knows what the others do: then their sum counts."""
+        r = self.reader
+        least, most = self.declared(place)
+        together = self.shared.get(place)
+        if place.low is not None and not place.stops_low:
+            if together is not None and not (least is not None and together[0] is not None and together[0] >= least):
+                self.shown("below", place.name, span, by, facts)
+            else:
+                self.shown("below", place.name, span, new - r.lin(place.low), facts)
+        if place.high is not None and not place.stops_high:
+            if together is not None and not (most is not None and together[1] is not None and together[1] <= most):
+                self.shown("beyond", place.name, span, by * -1, facts)
+            else:
+                self.shown("beyond", place.name, span, r.lin(place.high) - new, facts)
+        if (place.high is None and not place.stops_high) or (place.low is None and not place.stops_low):
+            low, high = r.range(by, facts)
+            far = None if high is None or (low is None and place.low is None) else max(high, 1, -(low or 0))
+            self.claim("limit", place.name, place.span, Verdict(OPEN) if far is None else Verdict(BOUNDED, bound=NO_LIMIT // far))
 
     def set(self, s: core.SetTo, facts: Facts) -> Facts:
         r, place = self.reader, s.place.place
         self.value(s.value, facts)
         self.keys(s.place, facts)
-        if place.word == "counter":
-            new = r.lin(s.value)
-            self.in_range(place, new, new - r.lin(core.Read(s.place, type=place.type)), s.origin.span, facts)
-        elif isinstance(bounds := plain(place.type), NumberT) and not isinstance(s.value.type, NoneT):
-            for end, sign in ((bounds.low, 1), (bounds.high, -1)):
-                if end is not None:
-                    inside = r.holds((r.lin(s.value) - number(end)) * sign, facts)
-                    self.claim("range", f"`{place.name}` leaves its range", s.origin.span, inside)
-        there = isinstance(place.type, MaybeT) and r.is_there(s.value, facts)
-        left = facts.without({place}, set())
         me = core.Read(s.place, type=place.type)
-        if isinstance(plain(place.type), NumberT) and place not in reads(s.value)[0]:
+        if not self.trying:
+            if place.word == "counter":
+                new = r.lin(s.value)
+                self.in_range(place, new, new, s.origin.span, facts)
+            elif isinstance(bounds := plain(place.type), NumberT) and not isinstance(s.value.type, NoneT):
+                for end, sign in ((bounds.low, 1), (bounds.high, -1)):
+                    if end is not None:
+                        self.shown("outside", place.name, s.origin.span, (r.lin(s.value) - number(end)) * sign, facts)
+        there = r.is_there(s.value, facts) if isinstance(place.type, MaybeT) else None
+        left = facts.where(lambda a: not self.reader.touched(a, s.place))
+        value = r.range(r.lin(s.value), facts) if place.word == "counter" else (None, None)
+        ranges = dict(facts.ranges)
+        for slots, b in facts.ranges.items():
+            if slots.place is place:
+                ranges[slots] = meet(value if slots.means(s.place) and slots.single() else hull(b, value), self.declared(place))
+        if place.word == "counter" and not place.keys and not place.per_player:
+            ranges[Slots(place)] = meet(value, self.declared(place))
+        left = evolve(left, ranges=ranges)
+        if place in r.atoms.of(s.value).places:
+            return left
+        if isinstance(place.type, NumberT) and not (place.stops_low or place.stops_high):
             x = r.lin(me) - r.lin(s.value)
-            left = left.and_(x, x * -1)
-        return left.and_there(me) if there else left
+            left = left.and_(x.by(Because((s.origin.span,))), (x * -1).by(Because((s.origin.span,))))
+        return r.found(me, left, Because((s.origin.span,))) if there is not None else left
+
+    # ------------------------------------------------------------ pieces
 
     def move(self, s: core.MovePieces | core.MoveCount, facts: Facts) -> Facts:
         r = self.reader
         for ref in (s.source, s.goal):
             self.keys(ref, facts)
-        source = canonical(core.Count(core.Read(s.source, type=s.source.place.type), type=SIZE))
-        goal = canonical(core.Count(core.Read(s.goal, type=s.goal.place.type), type=SIZE))
+        here, there = self.reader.size(s.source), self.reader.size(s.goal)
+        one = isinstance(s, core.MovePieces) and not isinstance(s.what.type, SetT)
         if isinstance(s, core.MoveCount):
             self.value(s.count, facts)
             n = r.lin(s.count)
-            self.claim(
-                "move", f"`{s.source.place.name}` holds fewer", s.origin.span, r.holds(r.lin(source) - n, facts) and r.holds(n, facts)
-            )
         else:
             self.value(s.what, facts)
-            one = not isinstance(s.what.type, SetT)
-            n = number(1) if one else r.lin(core.Count(s.what, type=SIZE))
-            self.claim("lies", f"this lies no longer in `{s.source.place.name}`", s.origin.span, self.lies(s.what, s.source, facts))
-            if one and isinstance(s.what.type, MaybeT):
-                self.claim("move", "there is nothing to move", s.origin.span, r.is_there(s.what, facts))
-        if s.goal.place.word == "slot":
-            self.claim("slot", f"`{s.goal.place.name}` holds a piece already", s.origin.span, r.holds(r.lin(goal) * -1, facts))
-        left = self.shifted(source, n * -1, s.source.place, facts)
-        after = self.shifted(goal, n, s.goal.place, left)
+            n = number(1) if one else r.lin(size_of(s.what))
+        if not self.trying:
+            self.can_move(s, n, one, facts)
+        if s.goal.place in self.own and not self.is_own(s, facts):
+            self.mixed.add(s.goal.place)
+        left = self.moved_on(s.source, here, n * -1, facts)
+        known = {a: b for a, b in left.held.items() if isinstance(a.expr, core.Contains)}
+        more = [f for f in left.at_least if self.grows(f, s.goal)]
+        after = self.moved_on(s.goal, there, n, left).and_(*more)
+        if s.source.place is not s.goal.place:  # what lay there lies there still
+            for a, b in known.items():
+                if isinstance(a.expr, core.Contains) and isinstance(a.expr.item, core.Var):
+                    after = after.and_held(a, b)
+        if isinstance(s, core.MovePieces) and isinstance(s.what, core.Var):
+            after = after.and_held(r.lying(s.what, s.goal), RANGES)
         moving = {s.source.place, s.goal.place}
-        return after if any(not moving.isdisjoint(reads(a)[0]) for a, _ in n.terms) else after.and_(r.lin(goal) - n)
+        return after if any(not moving.isdisjoint(a.places) for a, _ in n.terms) else after.and_(r.lin(there) - n)
 
-    def lies(self, e: core.Expr, source: core.PlaceRef, facts: Facts) -> bool:
-        """Do these pieces lie in that place now?"""
-        here = canonical(core.Read(source, type=source.place.type))
-        match e:
-            case core.Read():
-                return canonical(e) == here
-            case core.Nth():
-                return canonical(core.Read(e.place, type=e.place.place.type)) == here
-            case core.Filter() | core.OfKind() | core.FirstOf() | core.Arranged() | core.Reversed():
-                return self.lies(e.base, source, facts)
-            case core.Sure():
-                return self.lies(e.item, source, facts)
-            case core.Call() if e.function.body is not None and self.depth < 12:
-                return self.lies(self.reader.opened(e), source, facts)
-        return canonical(core.Contains(e, here, type=BOOL)) in facts.there
+    def grows(self, f: Lin, goal: core.PlaceRef) -> bool:
+        """A fact that cannot become wrong when pieces come to a place: there are at least so many of a sort."""
+        touched = [(a, n) for a, n in f.terms if self.reader.touched(a, goal)]
+        for a, n in touched:
+            part = a.expr.base if isinstance(a.expr, core.Count) else None
+            if n < 0 or not isinstance(part, core.Filter) or not isinstance(part.base, core.Read):
+                return False
+            if any(goal.place in self.reader.atoms.of(x).places for x in (part.test, *part.base.place.keys)):
+                return False
+        return bool(touched)
 
-    def lying(self, var: core.Variable, base: core.Expr, facts: Facts) -> Facts:
-        """A variable for pieces of a place: there they lie, until something is moved."""
-        if base.source is None or not self.lies(base, base.source, facts):
-            return facts
-        here = core.Read(base.source, type=base.source.place.type)
-        return facts.and_there(core.Contains(core.Var(var, type=var.type), here, type=BOOL))
+    def can_move(self, s: core.MovePieces | core.MoveCount, n: Lin, one: bool, facts: Facts) -> None:
+        r, name, span = self.reader, s.source.place.name, s.origin.span
+        if isinstance(s, core.MoveCount):
+            self.shown("fewer", name, span, r.lin(self.reader.size(s.source)) - n, facts)
+            self.shown("negative", name, span, n, facts)
+            if s.source.place.word == "zone" and any(k.per_player for k in self.kinds(s.source.place.type)):
+                whole = r.holds(n - r.lin(self.reader.size(s.source)), facts)
+                self.claim("owners", name, span, judged(RANGES if s.source.place in self.own else whole))
+        else:
+            self.claim("lies", name, span, judged(self.lies(s.what, s.source, facts)))
+            if one and isinstance(s.what.type, MaybeT):
+                at = span if s.source.place.word == s.goal.place.word == "zone" else s.what.span
+                self.claim("nothing", s.what.span.text, at, judged(r.is_there(s.what, facts)))
+        if s.goal.place.word == "slot":
+            free = all_of(r.holds(r.lin(self.reader.size(s.goal)) * -1, facts), r.holds(number(1) - n, facts))
+            self.claim("slot", s.goal.place.name, span, judged(free, r.lin(self.reader.size(s.goal)) * -1))
 
-    def keys(self, ref: core.PlaceRef, facts: Facts) -> None:
-        for k in (*ref.keys, *(() if ref.owner is None else (ref.owner,))):
-            self.value(k, facts)
-        self.inside(f"`{ref.place.name}` has no such key", ref.keys, ref.place.keys, ref.span, facts)
-
-    def inside(self, what: str, keys: tuple[core.Expr, ...], types: tuple[Type, ...], span: Span, facts: Facts) -> None:
-        r = self.reader
-        for k, t in zip(keys, types, strict=False):
-            if isinstance(t, NumberT):
-                found = r.holds(r.lin(k) - number(t.low or 0), facts) and r.holds(number(t.high or 0) - r.lin(k), facts)
-                self.claim("key", what, span, found)
+    def is_own(self, s: core.MovePieces | core.MoveCount, facts: Facts) -> bool:
+        """Do only pieces of their owner come to this place?"""
+        r, owner = self.reader, s.goal.owner
+        assert owner is not None
+        who = r.atoms.of(owner)
+        if s.source.place in self.own and s.source.owner is not None and r.atoms.of(s.source.owner) is who:
+            return True
+        if isinstance(s, core.MoveCount):
+            return False
+        if isinstance(owner, core.OwnerOf) and r.atoms.of(owner.item) is r.atoms.of(s.what):
+            return True
+        his = core.Compare("==", core.OwnerOf(s.what, type=owner.type), owner, type=BOOL)
+        turned = core.Compare("==", owner, core.OwnerOf(s.what, type=owner.type), type=BOOL)
+        if not isinstance(s.what.type, SetT):
+            return any(r.atoms.of(x) in facts.held for x in (his, turned))
+        if s.source.place.word == "slot" and self.lies(s.what, s.source, facts) is not None:
+            for a in facts.held:
+                e = a.expr
+                if isinstance(e, core.Exists) and self.lies(e.base, s.source, facts) is not None and isinstance(e.test, core.Compare):
+                    mine = core.OwnerOf(core.Var(e.var, type=e.var.type), type=owner.type)
+                    ways = ((e.test.left, e.test.right), (e.test.right, e.test.left))
+                    if e.test.op == "==" and any(r.atoms.of(x) is r.atoms.of(mine) and r.atoms.of(y) is who for x, y in ways):
+                        return True
+        return False
 
     # ------------------------------------------------------------ decisions
 
     def decide(self, s: core.Decide, facts: Facts) -> Outcome:
         r = self.reader
+        self.value(s.player, facts)
         for c in s.choices:
             if c.again:  # after an option of a window one is asked again
-                facts = facts.without(*_written(c.body))
-        sure = False
+                facts = self.widened(facts.without(*written(r.atoms, c.body)), c.body, facts, None)
+        sure: Because | None = None
+        ways: int | None = 0
         after: list[Outcome] = []
         for c in s.choices:
             here = facts
-            offered = True
+            offered: Because | None = RANGES
             if c.only_if is not None:
                 self.value(c.only_if, here)
-                offered = self.follows(c.only_if, here)
+                offered = None if self.trying else r.follows(c.only_if, here)
                 here = r.assume(c.only_if, True, here)
+            many: int | None = 1
             for p in c.picks:
-                offered = self.offers(p, here) and offered
+                offered = None if offered is None or self.trying else all_of(offered, self.offers(p, here))
+                more = None if self.trying else self.options(p, here)
+                many = None if many is None or more is None else many * more
                 here = self.picked(p, here)
-            sure = sure or offered
+            sure = sure if sure is not None else offered
+            ways = None if ways is None or many is None else ways + many
+            for e in c.text.values if c.text is not None else ():
+                self.value(e, here)
             outcome = self.block(c.body, here)
             if not c.again:
                 after.append(outcome)
-        self.claim("options", f"nothing can be chosen at `{s.name}`", s.origin.span, sure)
+        self.claim("options", s.name, s.origin.span, judged(sure))
+        self.claim("many", s.name, s.origin.span, _few(ways, self.reader.game.limits.options))
         return self.joined(after)
 
-    def offers(self, p: core.Pick, facts: Facts) -> bool:
+    def offers(self, p: core.Pick, facts: Facts) -> Because | None:
         """Is there always something to pick?"""
+        r = self.reader
         if p.such_that is not None:
-            return False
+            return None
         match p.quantity:
             case "one":
-                return self.reader.has_members(p.base, facts)
+                return r.has_members(p.base, facts)
             case "exactly" | "at least":
                 assert p.count is not None
-                return self.reader.has_members(p.base, facts, self.reader.lin(p.count))
-        return True
+                n = r.lin(p.count)
+                return all_of(r.has_members(p.base, facts, n), r.holds(n, facts) if p.quantity == "exactly" else RANGES)
+        assert p.quantity in ("up to", "any number")
+        return RANGES if p.count is None else r.holds(r.lin(p.count), facts)
+
+    def options(self, p: core.Pick, facts: Facts) -> int | None:
+        """In how many ways this can be picked, at the most."""
+        r = self.reader
+        size = r.range(r.lin(size_of(p.base)), facts)[1]
+        if isinstance(p.base.type, SetT) and isinstance(plain(p.base.type.item), PieceT) and p.quantity == "one":
+            kinds = self.kinds(p.base.type)
+            apart = sum(len(k.rows or (1,)) * (r.players if k.per_player else 1) for k in kinds)
+            size = apart if size is None else min(size, apart)
+        if size is None:
+            return None
+        if p.quantity == "one":
+            return size
+        low, high = (0, size) if p.count is None else r.range(r.lin(p.count), facts)
+        least = 0 if p.quantity in ("up to", "any number") else max(0, low or 0)
+        most = size if p.quantity in ("at least", "any number") or high is None else min(size, high)
+        if size > 64:
+            return None
+        ways = sum((perm if p.ordered else comb)(size, k) for k in range(least, max(most, least) + 1) if k <= size)
+        self.claim("many", p.var.name, p.span, _few(ways, self.reader.game.limits.options))
+        return ways
 
     def picked(self, p: core.Pick, facts: Facts) -> Facts:
         r = self.reader
         self.value(p.base, facts)
         facts = facts.without(set(), {p.var})
+        line = Because((p.span,))
+        me = core.Var(p.var, type=p.var.type)
         if p.quantity == "one":
-            facts = self.element(p.var, p.base, facts)
+            facts = r.element(me, p.base, facts, line)
         else:
-            facts = self.lying(p.var, p.base, facts)
-            size = r.lin(core.Count(core.Var(p.var, type=p.var.type), type=SIZE))
-            facts = facts.and_(r.lin(core.Count(p.base, type=SIZE)) - size)
+            if p.base.source is not None and self.lies(p.base, p.base.source, facts) is not None:
+                facts = facts.and_held(r.lying(me, p.base.source), line)
+            size = r.lin(size_of(me))
+            facts = facts.and_((r.lin(size_of(p.base)) - size).by(line))
             if p.count is not None:
                 self.value(p.count, facts)
                 n = r.lin(p.count)
-                facts = facts.and_(*([size - n] if p.quantity != "up to" else []), *([n - size] if p.quantity != "at least" else []))
+                facts = facts.and_(
+                    *([(size - n).by(line)] if p.quantity != "up to" else []), *([(n - size).by(line)] if p.quantity != "at least" else [])
+                )
         if p.such_that is not None:
             self.value(p.such_that, facts)
             facts = r.assume(p.such_that, True, facts)
         return facts
 
 
-def claims(game: core.Game, players: int, settings: dict[str, int]) -> list[Claim]:
-    """Every line at which a match of so many players could stop."""
-    reader = Reader(game, players, settings)
-    made = _Walk(reader)
-    made.block(game.flow, Facts(start=frozenset(_begin(reader))))
-    return sorted(made.claims.values(), key=lambda c: (c.span.source.path, c.span.start))
+def _few(ways: int | None, most: int) -> Verdict:
+    if ways is None or ways > most:
+        return Verdict(OPEN, note="" if ways is None else f"there may be up to {ways:,}")
+    return Verdict(PROVED, Because(words=f"there are {ways:,} at most"))
 
 
-def _can_be_left(loop: core.Loop) -> bool:
-    """Is somebody asked in every pass who may end it?"""
-    for s in loop.body:
-        if isinstance(s, core.Decide):
-            return any(isinstance(x, core.End) and x.target is loop.target for c in s.choices if not c.picks for x in c.body)
-        if isinstance(s, core.Block) and s.body and isinstance(s.body[0], core.Decide):
-            return any(isinstance(x, core.End) and x.target is loop.target for c in s.body[0].choices if not c.picks for x in c.body)
-    return False
+def claims(
+    game: core.Game, players: int, settings: dict[str, int], atoms: Atoms | None = None, asked: set[str] | None = None
+) -> list[Claim]:
+    """Every line at which a match of so many players could stop; `asked` are the options that the proofs looked at."""
+    seen = set() if asked is None else asked
+    mixed: set[core.Place] = set()
+    while True:
+        reader = Reader(game, players, settings, atoms or Atoms(), seen)
+        reader.settled = settled_places(reader)
+        own = {p for p in game.places.values() if p.per_player and p.holds_pieces and _begins_own(game, p)} - mixed
+        made = _Walk(reader, own=own, narrowed=kinds_narrowed(game))
+        after = made.block(game.flow, Facts(ranges=dict(_begin(reader))))
+        if not made.mixed:
+            break
+        mixed |= made.mixed
+    for place in game.places.values():
+        if place.word == "counter" and place.starts_at is not None:
+            start, whole = reader.range(reader.lin(place.starts_at)), made.declared(place)
+            fine = hull(start, whole) == whole
+            made.claim("start", place.name, place.span, judged(RANGES if fine else None))
+    if game.ranking is not None and after is not None:
+        for _, e, _ in game.ranking.items:
+            made.value(e, after)
+    for shown in game.shown:
+        if shown.function.body is not None:
+            made.value(shown.function.body, Facts())
+    return sorted(made.claims.values(), key=lambda c: (c.span.source.path, c.span.start, c.sort))
 
 
-def _begin(reader: Reader) -> Iterator[tuple[core.Place, int]]:
+def _begins_own(game: core.Game, place: core.Place) -> bool:
+    return place.starts_with is None or game.pieces[place.starts_with].per_player
+
+
+def _begin(reader: Reader) -> Iterator[tuple[Slots, Bounds]]:
     """How many pieces lie where at first, and what the counters show."""
     for place in reader.game.places.values():
         if place.starts_with is not None:
-            kind = reader.game.pieces[place.starts_with]
-            copies = sum(n for _, n in kind.rows) if kind.count is None else reader.range(reader.lin(kind.count))[0]
+            copies = reader.copies(place.starts_with, owned=place.per_player and reader.game.pieces[place.starts_with].per_player)
             if copies is not None:
-                yield place, copies
+                yield Slots(place), (copies, copies)
         elif place.holds_pieces:
-            yield place, 0
-        elif place.word == "counter" and place.starts_at is not None:
-            low, high = reader.range(reader.lin(place.starts_at))
-            if low is not None and low == high:
-                yield place, low
-
-
-def _written(body: tuple[core.Statement, ...]) -> tuple[set[core.Place], set[core.Variable]]:
-    places: set[core.Place] = set()
-    variables: set[core.Variable] = set()
-    for s in walk(body):
-        match s:
-            case core.Change() | core.SetTo() | core.Shuffle():
-                places.add(s.place.place)
-            case core.MovePieces() | core.MoveCount():
-                places.update((s.source.place, s.goal.place))
-            case core.Bind() | core.BindRandom() | core.ForEach() | core.Together():
-                variables.add(s.var)
-            case core.Loop():
-                variables.add(s.count)
-            case core.Decide():
-                variables.update(p.var for c in s.choices for p in c.picks)
-            case _:
-                pass
-    return places, variables
-
-
-def _words(test: core.Expr) -> str:
-    return f"it does not hold that {test.span.text}"
+            yield Slots(place), (0, 0)
+        elif place.word == "counter":
+            yield Slots(place), reader.range(reader.lin(place.starts_at)) if place.starts_at is not None else (None, None)

@@ -638,6 +638,10 @@ def _start(game: core.Game, layout: Layout, code: Choices) -> State:
                 value = code.store(place.type)(fn.fn(s))
             elif place.word == "counter" and place.low is not None:
                 value = max(0, code.settled(place.low))
+            if place.word == "counter":
+                low, high = code.limits(place)
+                if not low <= value <= high:
+                    raise error_at(f"`{place.name}` would start at {value}, outside of its range", core.Origin(place.span))
             if place.starts_with is not None:
                 universe = layout.universe(place.type)
                 classes = [
