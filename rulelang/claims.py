@@ -218,7 +218,8 @@ class _Run:
                 )  # fmt: skip
             return list(enumerate(line.values))
         if len(line.values) != 1:
-            raise Failed("R401", f"`{line.target.name}` has one value", line.span)
+            hint = "write one; what every player has of their own is declared below `each player`"
+            raise Failed("R401", f"`{line.target.name}` has one value, here are {len(line.values)}", line.span, hint)
         return [(None, line.values[0])]
 
     def _literal(self, value: nodes.ExampleValue, t: Type) -> int:
@@ -447,6 +448,7 @@ class _Run:
             known = [x.path[-1] for x in self.names.labels if x.sort != "option"]
             raise Failed("R122", f"no step, loop or verb `{label}`", line.span, near(label, known))
         found = [f for f in found if f.path == tuple(label.split("."))] or found
+        found = [f for f in found if f.module.header is None or f.module.header.word != "library"] or found
         if len(found) > 1 and any(f.node is not found[0].node for f in found):
             raise Failed("R125", f"`{label}` could mean several labels", line.span, "say which: " + ", ".join(f.text for f in found[:4]))
         symbol = found[0]

@@ -187,3 +187,42 @@ def test_a_slip_in_a_real_game_gets_one_answer(game: str, old: str, new: str, tm
     main.write_text(text.replace(old, new), encoding="utf-8")
     found = pipeline.load(str(main)).problems.sorted()
     assert len(found) == 1, "\n\n".join(render(d) for d in found)
+
+
+HINTS = [  # the same, and what it is answered
+    ("visby", "    end rounds if some player has", "    end rounds if a player has", "end rounds if some player has seals >= target"),
+    ("visby", "    end rounds if some player has", "    end rounds if any player has", "end rounds if some player has seals >= target"),
+    ("visby", "wares / wares_per_final_seal rounded down", "wares / wares_per_final_seal", "add `rounded down` or `rounded up`"),
+    ("visby", "exactly cards_to_lay(number of players) cards", "exactly cards_to_lay cards", "cards_to_lay(number 2..6)"),
+    ("visby", "set market to market_after", "set market market_after", "set market to market_after_merchants"),
+    ("tallinn", "            build_tower\n", "            build tower\n", "did you mean `build_tower`?"),
+    ("tallinn", "draw 1 from deck to hand", "draw 1 from deck into hand", "write `to hand`"),
+    ("tallinn", "draw 1 from deck to hand", "draw 1 card from deck to hand", "write `draw 1 from deck to hand, shortage accepted`"),
+    ("tallinn", "every player has hand is empty\n", "hand of every player is empty\n", "end rounds if every player has hand is empty"),
+    ("tallinn", "in turn each f in Faction\n", "in turn each faction\n", "did you mean `Faction`?"),
+    ("tallinn", 'repeat rounds "Gameplay"', 'repeat "Gameplay"', 'repeat rounds "Gameplay"'),
+    ("tallinn", "{half} half\" any card in hand with", "{halves} half\" any card in hand with", "correct the spelling"),
+    ("hansa", "if harbour_master is you", "if you are harbour_master", "give 0 if harbour_master is you"),
+    ("hansa", "booths_at_first Booth from", "booths_at_first booths from", "move booths_at_first Booth from"),
+    ("hansa", "end rounds if last_round", "end round if last_round", "did you mean `rounds`?"),
+    ("hansa", "smaller(talers, kept_in_taxes)", "smaller of talers and kept_in_taxes", "smaller(a, b)"),
+    ("hansa", "raise talers of harbour_master by", "raise harbour_master's talers by", "raise talers of harbour_master by price_here"),
+    ("hansa", "                                end acting", "                            end acting",
+     "it belongs to `finish`: indent it by four spaces more"),
+    ("carthago", "if strength >= danger of prize", "if strength >= danger", "say `danger of prize`"),
+    ("carthago", "status used_stone: Stone or none", "status used_stone: Stone", "say `Stone or none`"),
+    ("carthago", "set stone to action of card", "set stone to card", "action of card"),
+    ("carthago", "draw_trade income(1)", "draw_trade income 1", "write `income(1)`"),
+    ("carthago", "repeat rounds, rounds_per_decade times", "repeat rounds rounds_per_decade times", "rounds, rounds_per_decade times"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("game", "old", "new", "hint"), HINTS, ids=[new.strip() for _, _, new, _ in HINTS])
+def test_the_answer_says_how_it_is_mended(game: str, old: str, new: str, hint: str, tmp_path: Path) -> None:
+    copy = shutil.copytree(pipeline.games()[game].parent, tmp_path / game)
+    main = copy / f"{game}.rule"
+    text = main.read_text(encoding="utf-8")
+    assert old in text
+    main.write_text(text.replace(old, new, 1), encoding="utf-8")
+    found = pipeline.load(str(main)).problems.sorted()
+    assert [hint in d.hint for d in found] == [True], "\n\n".join(render(d) for d in found)

@@ -89,11 +89,14 @@ class Access:
 
     def want(self, found: core.Expr, wanted: Type, span: Span, what: str, scope: Scope, hint: str = "") -> core.Expr:
         if not fits(found.type, wanted):
-            self.wrong("R210", f"{what} is {wanted}, this is {found.type}", span, hint or self._type_hint(found, wanted), scope)
+            once = (f"{span.source.path}:{span.start}:{span.end}", "R210")  # a verb that is used twice has one mistake
+            if once not in self.told:
+                self.told.add(once)
+                self.wrong("R210", f"{what} is {wanted}, this is {found.type}", span, hint or self._type_hint(found, wanted, span), scope)
             return core.Const(0, type=ERROR, span=span)
         return self.sure(found) if isinstance(found.type, MaybeT) and not isinstance(wanted, MaybeT | ErrorT) else found
 
-    def _type_hint(self, found: core.Expr, wanted: Type) -> str:
+    def _type_hint(self, found: core.Expr, wanted: Type, span: Span) -> str:
         if isinstance(found.type, SetT) and isinstance(wanted, NumberT):
             return "for how many there are, say `number of ...`"
         if isinstance(found.type, SetT) and isinstance(wanted, BoolT):
@@ -104,7 +107,7 @@ class Access:
             return "a condition compares something: `... >= 1`, `... is yes`"
         printed = [name for name, t in self.fields_of(found.type) if fits(t, wanted)]
         if printed:
-            text = found.span.text
+            text = span.text
             whole = text if re.fullmatch(r"\w+(\(\w+\))?( of \w+)*", text) else f"({text})"
             return "say which of its values is meant: " + " or ".join(f"`{name} of {whole}`" for name in printed[:3])
         return f"something that is {wanted} is needed here"
@@ -329,17 +332,28 @@ class Access:
                 f"add the line `use {elsewhere[0]}`",
                 scope,
             )
+        if any(isinstance(plain(c.type), ErrorT) for c in scope.candidates):  # perhaps a field of what was not read
+            return core.Const(0, type=ERROR, span=span)
         wanted = plain(want) if want is not None else None
         if isinstance(wanted, KindT):
             members = self.world.kinds[wanted.kind].members
             hint = near(name, members) or f"one of: {', '.join(members[:8])}"
             return self.wrong("R104", f"`{name}` is no {wanted.kind}", span, hint, scope)
-        if any(isinstance(plain(c.type), ErrorT) for c in scope.candidates):  # perhaps a field of what was not read
-            return core.Const(0, type=ERROR, span=span)
-        known = {*scope.names, *self.names.symbols, *self.names.definitions, *self.names.members, "players", "opponents", "you"}
+        known = {*scope.names, *self.names.symbols, *self.names.definitions, *self.names.members, *self.names.unread}
+        known |= {"players", "opponents", "you"}
         for candidate in scope.candidates:
             known.update(self.field_names(candidate.type))
-        return self.unknown(f"unknown name `{name}`", name, span, near(name, known) or "declare it, or correct the spelling", scope)
+        hint = self._printed(name, scope) or near(name, known) or "declare it, or correct the spelling"
+        return self.unknown(f"unknown name `{name}`", name, span, hint, scope)
+
+    def _printed(self, name: str, scope: Scope) -> str:
+        """`danger`, where `danger of prize` is meant"""
+        things = [x for x, b in scope.names.items() if isinstance(b, Bound) and name in self.field_names(b.expr.type)]
+        if things:
+            return "say " + " or ".join(f"`{name} of {x}`" for x in things[-2:])
+        on = [k.name for k in self.world.kinds.values() if name in k.fields]
+        on += [p.name for p in self.world.pieces.values() if name in p.fields]
+        return f"it is printed on `{on[0]}`: say `{name} of ...`" if on else ""
 
     def is_unknown(self, name: str) -> bool:
         return bool(name) and name not in self.names.symbols and name not in self.names.definitions
@@ -358,6 +372,8 @@ class Access:
         return self.wrong("R103", message, span, hint, scope)
 
     def unknown_pieces(self, kind: str, span: Span, scope: Scope) -> core.Const:
+        if kind in self.world.unknown:
+            return core.Const(0, type=ERROR, span=span)
         return self.unknown(f"unknown pieces `{kind}`", kind, span, near(kind, self.world.pieces) or "declare them with `pieces`", scope)
 
     def _bound(self, name: str, binding: Any, keys: tuple[nodes.Expr, ...], owner: core.Expr | None, scope: Scope, span: Span) -> core.Expr:
@@ -452,12 +468,11 @@ class Access:
         self, place: core.Place, keys: tuple[nodes.Expr, ...], owner: core.Expr | None, scope: Scope, span: Span
     ) -> core.PlaceRef | None:
         if len(keys) != len(place.keys):
-            wanted = f"{place.name}({', '.join(str(k).removeprefix('a ') for k in place.keys)})" if place.keys else place.name
             self.wrong(
                 "R216",
                 f"`{place.name}` has {several(len(place.keys), 'key')}, here are {len(keys)}",
                 span,
-                f"it is written `{wanted}`",
+                _written(place.name, place.keys),
                 scope,
             )
             return None
@@ -544,10 +559,13 @@ class Access:
         if found is None:
             known = self.field_names(item.type)
             hint = near(name, known) or (f"it has: {', '.join(known)}" if known else "only players, pieces and kinds have fields")
+            asked = [d.node.signature.params for d in self.names.definitions.get(name, ()) if d.node.signature.form == "lookup"]
+            if asked:
+                hint = f"it is written `{name}({', '.join(p.name for p in asked[0])})`"
             return self.wrong("R106", f"{plain(item.type)} has no `{name}`", span, hint, scope)
         if len(keys) != len(found.keys):
             return self.wrong(
-                "R216", f"`{name}` has {several(len(found.keys), 'key')}, here are {len(keys)}", span, "give one value for each key", scope
+                "R216", f"`{name}` has {several(len(found.keys), 'key')}, here are {len(keys)}", span, _written(name, found.keys), scope
             )
         made = tuple(
             self.want(self.value(k, scope, t), t, k.span, f"the key of `{name}`", scope) for k, t in zip(keys, found.keys, strict=True)
@@ -561,7 +579,7 @@ class Access:
             return core.Const(0, type=ERROR, span=span)
         if len(keys) != len(table.keys):
             return self.wrong(
-                "R216", f"`{name}` has {several(len(table.keys), 'key')}, here are {len(keys)}", span, "give one value for each key", scope
+                "R216", f"`{name}` has {several(len(table.keys), 'key')}, here are {len(keys)}", span, _written(name, table.keys), scope
             )
         made = tuple(
             self.want(self.value(k, scope, t), t, k.span, f"the key of `{name}`", scope) for k, t in zip(keys, table.keys, strict=True)
@@ -578,3 +596,8 @@ class Access:
             notes = [Note(name_span(symbol.node, name), "declared here")] if symbol is not None else []
             notes += [Note(name_span(d.node, name), "defined here") for d in self.names.definitions.get(name, [])[:1]]
             self.wrong("R107", f"`{name}` means something else already", span, "choose another name for it", scope, notes)
+
+
+def _written(name: str, keys: tuple[Type, ...]) -> str:
+    shown = f"({', '.join(str(k).removeprefix('a ') for k in keys)})" if keys else ""
+    return f"it is written `{name}{shown}`"

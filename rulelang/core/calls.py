@@ -92,7 +92,7 @@ class Calls(Access):
                 return None
             word = "verb" if verb else "name"
             meant = [f"perhaps `{form}`?" for form, words in OTHER_WORDS.items() if verb and name in words]
-            hint = meant[0] if meant else near(name, [*known, *(KERNEL_VERBS if verb else ())])
+            hint = meant[0] if meant else self._two_words(name, params) or near(name, [*known, *(KERNEL_VERBS if verb else ())])
             if name in TOP_WORDS:
                 hint = "move it to the left margin"
             hint = hint or f"define it: `{'verb' if verb else 'define'} {name} ...`"
@@ -108,6 +108,18 @@ class Calls(Access):
             return fitting[0]
         self._explain_mismatch(by_words or seen, name, form, params, args, scope, span)
         return None
+
+    def _two_words(self, name: str, params: tuple[nodes.Expr, ...]) -> str:
+        """`build tower` for `build_tower`, `top deck` for `top of deck`, `income 1` for `income(1)`"""
+        said = params[0].span.text if len(params) == 1 else ""
+        if not said:
+            return ""
+        if f"{name}_{said}" in self.names.definitions:
+            return f"did you mean `{name}_{said}`?"
+        if name in ("top", "bottom", "owner", "position"):
+            return f"write `{name} of {said}`"
+        symbol = self.names.symbols.get(name)
+        return f"write `{name}({said})`" if symbol is not None and symbol.sort in ("table", "map", "place") else ""
 
     def _fits_call(self, d: Definition, form: str, params: tuple[nodes.Expr, ...], args: tuple[nodes.Arg, ...]) -> bool:
         s = d.node.signature
@@ -149,8 +161,13 @@ class Calls(Access):
         s = best.node.signature
         notes = [Note(name_span(best.node, name), f"`{name}` is written like this")]
         said = {a.word: a for a in args}
+        astray = [a for a in args if a.word not in {p.word for p in s.args} and not a.is_label]
         for p in s.args:
             if p.word not in said and p.default is None:
+                if astray and not p.is_label:
+                    hint = f"write `{p.word} {astray[0].value.span.text}`"
+                    self.wrong("R234", f"`{name}` has no `{astray[0].word}`", astray[0].span, hint, scope, notes)
+                    return
                 words = [x for x in p.param.type.parts if isinstance(x, str) and (x in self.names.members or x == "none")]
                 kind = self.names.symbols.get(str(p.param.type.parts[0]))
                 if kind is not None and isinstance(kind.node, nodes.Kind):
@@ -552,6 +569,8 @@ def given(value: core.Expr, line: nodes.Statement) -> core.Expr:
 def as_meant(s: nodes.Phrase, bad: nodes.Arg, allowed: tuple[str, ...]) -> str:
     """`raise talers with 1` as it was meant, if one word is wrong or too much."""
     said = [a for a in s.args if a.word in allowed]
+    if bad.word in ("into", "onto", "in", "on") and "to" in allowed and "to" not in {a.word for a in said}:
+        return f"write `to {bad.value.span.text}`"
     if s.item is None or bad.is_label or len(said) + 1 != len(s.args) or len(allowed) != 1:
         return ""
     value = said[0].value if said else bad.value

@@ -1,5 +1,6 @@
 """Surface statements to core statements: verbs expanded, hooks of layers put in their places, threads marked."""
 
+import re
 from collections.abc import Callable, Iterable, Iterator
 
 from attrs import define, evolve, field
@@ -158,7 +159,8 @@ class Flow(Values):
         if words is None or s.item is None:
             return []
         if "to" not in words:
-            self.wrong("R230", "`set` to what?", s.span, "it is written `set STATUS to VALUE`", scope)
+            mended = f"{s.item.verb} to {s.item.item.span.text}" if isinstance(s.item, nodes.VerbTest) else f"{s.item.span.text} to ..."
+            self.wrong("R230", "`set` to what?", s.span, f"write `set {mended}`", scope)
             return []
         ref = self.place_ref(s.item, scope, "a status or counter")
         if ref is None:
@@ -186,7 +188,10 @@ class Flow(Values):
         origin = scope.origin(s)
         if isinstance(s.item, nodes.Counted):
             return self._move_count(s, s.item, source, goal, under, scope)
-        what = self.value(s.item, scope)
+        counts = isinstance(s.item, nodes.VerbTest) and any(
+            not d.is_verb and not d.node.signature.params for d in self.names.definitions.get(s.item.verb, ())
+        )  # `move booths_at_first booths from stock`
+        what = core.Const(0, type=NUMBER, span=s.item.span) if counts else self.value(s.item, scope)
         if isinstance(what.type, ErrorT):
             return []
         if isinstance(what.type, MaybeT) and isinstance(what.type.item, PieceT) and isinstance(what, core.Read):
@@ -195,7 +200,9 @@ class Flow(Values):
             lying = source if source is not None and source.place.holds_pieces else goal
             kind = plain(lying.place.type.item if isinstance(lying.place.type, SetT) else lying.place.type)
             shown = " or ".join(sorted(kind.kinds)) if isinstance(kind, PieceT) else "..."
-            self.wrong("R238", "so many of what?", s.item.span, f"say the kind of pieces: `move 2 {shown} from ... to ...`", scope)
+            number = s.item.verb if isinstance(s.item, nodes.VerbTest) else s.item.span.text
+            number = number if re.fullmatch(r"\w+(\(.*\))?", number) else f"({number})"
+            self.wrong("R238", "so many of what?", s.item.span, f"say the kind of pieces: `move {number} {shown} from ... to ...`", scope)
             return []
         item = what.type.item if isinstance(what.type, SetT) else plain(what.type)
         if isinstance(item, ErrorT):
@@ -262,13 +269,19 @@ class Flow(Values):
         kinds = item.kinds if isinstance(item, PieceT) else frozenset()
         return len(kinds) == 1 and all(len(self.world.pieces[k].rows) <= 1 for k in kinds if k in self.world.pieces)
 
+    def _places_for(self, s: nodes.Phrase) -> str:
+        """Where the pieces of `move 2 Bee from meadow to honey` can lie."""
+        kind = s.item.kind if isinstance(s.item, nodes.Counted) else ""
+        lie = [p.name for p in self.places.values() if p.holds_pieces and kind in getattr(plain(_item(p.type)), "kinds", ())]
+        return f"`{kind}` can lie in {', '.join(f'`{name}`' for name in lie[:4])}" if lie else "pieces lie in zones, piles and slots"
+
     def _holds(self, ref: core.PlaceRef, s: nodes.Phrase, scope: Scope) -> bool:
         if not ref.place.holds_pieces:
             self.wrong(
                 "R239",
                 f"`{ref.place.name}` is a {ref.place.word}: it holds no pieces",
                 ref.span,
-                "pieces lie in zones, piles and slots",
+                self._places_for(s),
                 scope,
             )
             return False
@@ -407,7 +420,8 @@ class Flow(Values):
             return (core.Loop(target, ".".join(inner.path), count, times, made, origin=origin),), at
 
         ends = set(_ends(s.body))
-        is_misspelt = any(not self.names.label(end) for end in ends) or label in self.names.unread
+        astray = {end for child in s.body if isinstance(child, nodes.End) for end in (child.label,)} - set(scope.targets)
+        is_misspelt = bool(astray) or any(not self.names.label(end) for end in ends) or label in self.names.unread
         if times is None and label not in ends and not is_misspelt:
             self.wrong("R321", f"`{label}` never ends", s.span, f"add `end {label} if ...` where the question is asked", inner)
         return self.labelled(s, inner, loop, core.Target(label), origin, False)
@@ -465,6 +479,10 @@ class Flow(Values):
             item = NumberT(low.value if isinstance(low, core.Const) else None, high.value if isinstance(high, core.Const) else None)
         elif s.excess:
             self.wrong("R243", f"a {s.word} has no excess", s.span, "only a counter has a range that can be left", scope)
+        if isinstance(item, KindT | PlayerT | PieceT) and s.starts_at is not None and s.starts_at.span.text == "none":
+            hint = f"say `{str(item).removeprefix('a ')} or none`"
+            self.wrong("R210", f"the start of `{s.name}` is {item}, this is none", s.starts_at.span, hint, scope)
+            item = MaybeT(item)
         start = (
             None
             if s.starts_at is None
@@ -475,9 +493,10 @@ class Flow(Values):
                 start = core.Const(-1, type=item)
             elif not isinstance(item, SetT):
                 first = self.world.kinds[item.kind].members[:1] if isinstance(item, KindT) and item.kind in self.world.kinds else ()
-                self.wrong(
-                    "R244", f"`{s.name}` does not say how it starts", s.span, f"add `, starts at {first[0] if first else '...'}`", scope
-                )
+                hint = f"add `, starts at {first[0] if first else '...'}`"
+                if isinstance(item, KindT | PlayerT):
+                    hint += f", or say `{str(item).removeprefix('a ')} or none`: then it starts at none"
+                self.wrong("R244", f"`{s.name}` does not say how it starts", s.span, hint, scope)
         if s.starts_with is not None:
             self.names.used.add(id(self.names.symbols[s.starts_with].node) if s.starts_with in self.names.symbols else 0)
             if s.starts_with not in self.world.pieces:
@@ -584,6 +603,8 @@ class Flow(Values):
         if name is not None:
             self.fresh(name, those.span, scope)
             inner = inner.bind(name, Bound(made))
+        if isinstance(item, ErrorT) and name is None:  # what the body calls it is not known
+            inner = inner.about(made, ERROR)
         if isinstance(item, ErrorT) and scope.you is None:  # perhaps players: one mistake is enough
             inner = evolve(inner, you=core.Var(var, type=PLAYER, span=those.span))
         elif isinstance(plain(item), PlayerT):
@@ -752,6 +773,8 @@ class Flow(Values):
         if c.text is None:
             return None
         made = self.text(c.text, scope)
+        if any(isinstance(v.type, ErrorT) for v in made.values):
+            return made
         named = variables_in(made.values)
         for p in c.picks if made.values else ():
             bound = scope.names.get(p.those.var or "it")
@@ -822,3 +845,7 @@ def _ends(body: Iterable[nodes.Statement]) -> Iterator[str]:
                     yield from _ends(c.body)
             case _:
                 pass
+
+
+def _item(t: Type) -> Type:
+    return t.item if isinstance(t, SetT) else t

@@ -69,9 +69,11 @@ class Values(Calls):
             case nodes.ListOf():
                 return self._list(e, scope, want)
             case nodes.Or():
-                return core.AnyOf(self._tests(e, scope), type=BOOL, span=e.span)
+                tests = self._tests(e, scope)
+                return core.AnyOf(tests, type=_yes_or_no(tests), span=e.span)
             case nodes.And():
-                return core.All(self._tests(e, scope), type=BOOL, span=e.span)
+                tests = self._tests(e, scope)
+                return core.All(tests, type=_yes_or_no(tests), span=e.span)
             case nodes.Not():
                 return core.Not(self.boolean(e.item, scope), type=BOOL, span=e.span)
             case nodes.Compare():
@@ -125,6 +127,8 @@ class Values(Calls):
             word = "or" if isinstance(e, nodes.Or) else "and"
             said = f"{first.span.text} {word} {first.span.text[: first.right.span.start - first.span.start]}"
         made = [self.boolean(first, scope)]
+        if isinstance(made[0].type, ErrorT):  # perhaps no condition at all: one mistake is enough
+            return tuple(made)
         for x in e.items[1:]:
             hint = f"say it in full: `{said}{x.span.text}`" if said else ""
             made.append(self.want(self.value(x, scope, BOOL), BOOL, x.span, "a condition", scope, hint))
@@ -300,3 +304,7 @@ def _sum_type(terms: list[tuple[int, core.Expr]]) -> Type:
         low = None if low is None or a is None else low + a
         high = None if high is None or b is None else high + b
     return NumberT(low, high)
+
+
+def _yes_or_no(tests: tuple[core.Expr, ...]) -> Type:
+    return ERROR if isinstance(tests[0].type, ErrorT) else BOOL

@@ -29,6 +29,7 @@ class World:
     pieces: dict[str, core.Pieces] = field(factory=dict)
     tables: dict[str, core.Table] = field(factory=dict)
     maps: dict[str, core.Map] = field(factory=dict)
+    unknown: set[str] = field(factory=set)  # kinds that were reported
 
     # ------------------------------------------------------------ types
 
@@ -88,6 +89,9 @@ class World:
         if word[0].isupper():
             known = [s.name for s in self.names.symbols.values() if s.sort in ("kind", "pieces")]
             small = f"write it small: `{word.lower()}`" if word.lower() in LANGUAGE else ""
+            if word in self.unknown:
+                return ERROR
+            self.unknown.add(word)
             self.problems.add("R103", f"unknown kind `{word}`", span, small or near(word, known) or f"declare it: `kind {word}: ...`")
         else:
             self.problems.add(

@@ -185,6 +185,9 @@ def _margin(stop: Stop) -> Slip | None:
         return None
     if stop.word in RULE_WORDS:
         hint = "what happens stands below a line `step NAME`, indented by four spaces"
+        ended = re.match(r"end\s+(\w+)", stop.rest)
+        if ended and re.search(rf"^repeat\s+{ended[1]}\b", stop.source.text, re.MULTILINE):
+            hint = f"it belongs to `repeat {ended[1]}`: indent it by four spaces"
         return Slip(f"`{stop.word}` stands at the left margin, in no step", hint, stop.span(len(stop.word)), "R003")
     if stop.word in "{}":
         return Slip(f"a `{stop.word}` too many", "leave it out: that lines are indented is enough", stop.span(1))
@@ -196,6 +199,10 @@ def _margin(stop: Stop) -> Slip | None:
 
 def _misplaced(stop: Stop) -> Slip | None:
     """A rule where only declarations stand, or only options."""
+    ahead = re.fullmatch(r"\s*(raise|lower|set|move|shuffle)\s+", stop.head)
+    if ahead and {"ANY", "QUANTITY"} <= stop.expected and (option := _option_above(stop)):
+        at = stop.at - len(stop.head) + ahead.start(1)
+        return Slip(f"`{ahead[1]}` is no option", f"it belongs to `{option}`: indent it by four spaces more", stop.span(len(ahead[1]), at))
     if stop.head.strip() or stop.word not in LANGUAGE or stop.at_line_end:
         return None
     here = stop.span(len(stop.word))
@@ -203,8 +210,23 @@ def _misplaced(stop: Stop) -> Slip | None:
         hint = "there places, pieces, definitions and verbs are declared; what happens stands in a step, or in a verb"
         return Slip(f"`{stop.word}` cannot stand directly below `each player`", hint, here)
     if stop.expected - {"_DEDENT"} == {"NAME"}:
-        return Slip(f"`{stop.word}` is no option", "each line below `choose` begins with the name of an option", here)
+        option = _option_above(stop)
+        hint = f"it belongs to `{option}`: indent it by four spaces more" if option else ""
+        return Slip(f"`{stop.word}` is no option", hint or "each line below `choose` begins with the name of an option", here)
     return None
+
+
+def _option_above(stop: Stop) -> str:
+    """The name of the option at whose level this line stands."""
+    shown = stop.source.line_text(stop.line)
+    indent = len(shown) - len(shown.lstrip())
+    for n in _lines_above(stop, stop.line):
+        above = stop.source.line_text(n)
+        depth = len(above) - len(above.lstrip())
+        if depth <= indent:
+            name = re.match(r"\s*([a-z]\w*)", above)
+            return name[1] if depth == indent and name else ""
+    return ""
 
 
 def _block(stop: Stop) -> Slip | None:
@@ -392,21 +414,46 @@ _LOOKS: tuple[tuple[str, str, str, str, str], ...] = (
     (r"^\s*(?:together|secretly|in turn)\s+$", r"(?:for\s+)?(?:all|every)\s+(?P<who>\w+?)s?\b", "`{found}` does not fit here",
      "write `{mended}`", "each {who}"),
     (r"^\s*move\s+(?P<n>\d+|\(.*\))\s+$", r"(?P<x>[a-z]\w*)", "so many of what?",
-     "say the kind of the pieces, with its capital: `move {n} Card from ... to ...`", ""),
+     "say the kind of the pieces, with its capital: `{mended}`", "{kind}"),
     (r"^\s*(?P<v>raise|lower)\s+(?P<x>\w+)\s+(?!by\b)\w(?!.*\bby\b).*$", "", "`{v}` is written with `by`", "write `{v} {x} by ...`", ""),
-    (r"\b(?P<w>total|largest|smallest|number)\s+(?!of\b|public\b)[\w(].*$", "", "`{w}` is written with `of`", "write `{w} of ...`", ""),
+    (r"\b(?P<cut>(?P<w>largest|smallest|total)\s+(?P<x>[a-z]\w*)\s+)$", r"(?:of|in|among)\b", "`{w}` is written with `of` and `over`",
+     "write `{mended}`", "{w} of {x} over"),
+    (r"\b(?P<cut>(?P<w>total|largest|smallest|number)\s+(?P<x>(?!of\b|public\b)[\w(].*))$", "", "`{w}` is written with `of`",
+     "write `{mended}`", "{w} of {x}"),
     (r"\b(?P<p>players|opponents)\s+(?P<w>(?!who\b|where\b)[a-z]\w*)\s+$", r"\w", "a word is missing after `{p}`",
      "perhaps `{p} who {w} ...`", ""),
+    (r"^\s*(?!raise\b|lower\b)[a-z]\w*\s+(?P<n>\d+)\s+$", r"(?P<x>[a-z]\w*)\s+(?=(?:from|to|into|among|with|at|for)\b)",
+     "`{x}` is not needed", "write `{mended}`", ""),
     (r"^\s*[a-z]\w*\s+(?P<n>\d+)\s+$", r"(?P<x>[a-z]\w*)", "a number and a name side by side",
      "a counter changes like this: `raise {x} by {n}`, `lower {x} by {n}`", ""),
     (r"\b(?:starting with|after)\s+(?P<cut>(?P<w>first|last)\s+)$", r"(?P<x>\w+)", "after `starting with` stands one name, or brackets",
      "write `{mended}`", "({w} {x})"),
+    (r"\b(?:if|that|and|or|not)\s+(?P<cut>(?P<p>[a-z]\w*)\s+of\s+(?P<w>every|all|each|any|some|no)\s+)$",
+     r"(?P<x>\w+?)s?\b(?P<more>.*)", "`{w}` comes first", "write `{mended}`", "{one} {x} has {p}{more}"),
     (r"\bof\s+(?P<w>each|every|all)\s+$", r"(?P<x>\w+)", "`{w}` stands in a line of its own",
      "write `together each {x}`, and the rest below it, indented by four spaces", ""),
     (r"(?P<cut>\s+(?P<w>remainder|ties|shortage)\s+)$", "", "a `,` is missing before `{w}`", "write `{mended}`", ", {w} "),
     (r"^\s*$", r"[-*•]\s+", "a line needs no dash before it", "leave it out", ""),
     (r"\d\s+$", r"x\s+(?=\w)", "`x` is no sign", "write `{mended}`", "* "),
+    (r"\b(?P<cut>(?P<w>all|any|an?|each|both)\s+(?P<x>player|opponent)s?\s+)$", r"(?P<h>has|have|who)\b",
+     "`{w}` does not fit here", "write `{mended}`", "{one} {x} has"),
     (r"\b(?P<cut>(?P<a>the|an?)\s+)\w+\s+$", "", "`{a}` is no word of the language", "leave it out", ""),
+    (r"^\s*in turn\s+each\s+\w+(?:\s+in\s+\w+)?\s+$", r"(?:from|beginning with|beginning at|starting at|starting from)\s+",
+     "`{found}` does not fit here", "write `{mended}`", "starting with "),
+    (r"^\s*(?P<cut>repeat\s+)$", r'"', "this loop has no name", "write `{mended}`", 'repeat rounds "'),
+    (r"^\s*repeat\s+\w+(?P<cut>\s+)$", r"[\w(][^\",]*\btimes\b", "a `,` is missing before the number", "write `{mended}`", ", {whole}"),
+    (r"^\s*(?:step|repeat|verb)\s+\w+\s+$", r"[\d.][^\"{{,]*", "a heading stands in quotes", "write `{mended}`", '"{whole}" '),
+    (r"^\s*choose\s.*\bin\s.*$", r",\s*only if\s+", "a choice without a name of its own has no `only if`",
+     "say what may be picked with `where`: `{mended}`", " where "),
+    (r":\s*yes$", r"/\s*no\b", "`/` divides", "write `{mended}`", " or no"),
+    (r"(?P<cut>\b(?P<x>\w+))$", r"'s?\s+(?P<p>[a-z]\w*)", "`'s` is no word of the language", "write `{mended}`", "{p} of {x}"),
+    (r"\b(?P<cut>(?P<x>[a-z]\w*)\s+)(?:not|are(?: not)?)\s+$", r"empty\b", "`is` is missing before `not`", "write `{mended}`",
+     "{x} is not empty"),
+    (r"\b(?P<cut>(?P<x>[a-z]\w*)\s+are\s+)$", r"(?P<y>[a-z]\w*)", "`are` is no word of the language", "write `{mended}`", "{y} is {x}"),
+    (r"\b(?:some|no|every|number of|first|last)\s+(?:\w+\s+in\s+)?\w+\s+$", r"(?:with|that|whose|having)\s+",
+     "`{found}` does not fit here", "write `{mended}`", "where "),
+    (r"\b(?P<cut>next\s+)$", r"(?P<k>[A-Z]\w*)", "`next` is no word of the language", "write `{mended}`", "first {k} after ..."),
+    (r"^\s*(?:raise|lower)\b.*$", r"each$", "`each` is not needed", "leave it out: the line is for the player of its block", ""),
     (r"^\s*repeat\s+until\s+$", r"(?P<c>.+)", "`until` is no word of the language",
      "write `repeat LABEL`, and where the question is asked `end LABEL if {c}`", ""),
     (r"^\s*repeat\s+while\s+$", r".+", "`while` is no word of the language",
@@ -418,6 +465,16 @@ _LOOKS: tuple[tuple[str, str, str, str, str], ...] = (
     (r"\b(?:any|any number of|(?:exactly|up to|at least)\s+\S+)\s+(?:ordered\s+)?\w+\s+$", r"(?:from|of|out of)\b",
      "what is chosen lies `in` something", "write `{mended}`", "in"),
 )  # fmt: skip
+
+
+_ONE_OF = {"any": "some", "a": "some", "an": "some", "some": "some", "no": "no"}
+
+
+def _kind_meant(stop: Stop, word: str) -> str:
+    """`coins`, where `pieces Coin` are declared"""
+    declared = re.findall(r"^\s*pieces\s+(\w+)", stop.source.text, re.MULTILINE)
+    close = [kind for kind in declared if near(word.lower(), [kind.lower()])]
+    return close[0] if close else declared[0] if len(declared) == 1 else word.removesuffix("s").capitalize() or "Card"
 
 
 def _look(stop: Stop) -> Slip | None:
@@ -436,10 +493,15 @@ def _look(stop: Stop) -> Slip | None:
         if before is not None and found is not None:
             shown = found.group().strip()
             groups = {**before.groupdict(""), **found.groupdict(""), "found": shown.split(" ")[0] if len(shown) > 4 else shown}
+            groups |= {"whole": shown, "one": _ONE_OF.get(groups.get("w", ""), "every"), "kind": _kind_meant(stop, groups.get("x", ""))}
             kept = stop.head[: before.start("cut")] if "cut" in groups else stop.head
             mended = f"{kept}{instead.format(**groups)}{stop.rest[found.end() :]}"
             groups["mended"] = re.sub(r" {2,}", " ", mended).strip()
-            return Slip(message.format(**groups), hint.format(**groups), stop.span(len(groups["found"])))
+            here = stop.span(len(groups["found"]))
+            if groups.get("cut", "").strip():
+                first = stop.at - len(stop.head) + before.start("cut")
+                here = stop.span(len(f"{stop.head[before.start('cut') :]}{found.group()}".strip()), first)
+            return Slip(message.format(**groups), hint.format(**groups), here)
     return None
 
 
@@ -449,6 +511,9 @@ _SHORT: tuple[tuple[str, str, str, str], ...] = (  # lines that end too early
     (r"in turn\b.*\bby (?:most|fewest)\b(?!.*\bties\b).*\w", "R232", "and if two are level?",
      "add `, ties by_seat`: the lower seat is before"),
     (r"option\s+(?P<name>\w+)\s*:(?!.*\busually\b).*\w", "R248", "`{name}` does not say what is usual", "add `, usually ...`"),
+    (r"(?!.*\brounded\b).*\s/\s*[\w()]+", "R001", "rounded down or up?", "add `rounded down` or `rounded up`"),
+    (r".*(?:=|\b(?:give|of|over))\s+(?P<x>[a-z]\w*)\s+in\s+(?P<place>[a-z]\w*)", "R001", "which of them?",
+     "add `where ...`; pieces of one kind are named with its capital: `Card in {place}`"),
     (r"may", "R001", "may what?", "name it: `may buy any card in market`"),
     (r"end", "R001", "the end of what?",
      "name the loop, step or verb that ends: `end rounds`; a block needs no `end`, it stops where the lines stand further left"),
@@ -462,7 +527,7 @@ def _short(stop: Stop) -> Slip | None:
     text = _bare(stop.source.line_text(line)).strip()
     for look, code, message, hint in _SHORT:
         if found := re.fullmatch(look, text):
-            return Slip(message.format(**found.groupdict()), hint, _line_span(stop.source, line), code)
+            return Slip(message.format(**found.groupdict()), hint.format(**found.groupdict()), _line_span(stop.source, line), code)
     return None
 
 
@@ -480,8 +545,11 @@ def _clause(stop: Stop) -> Slip | None:
     message = f"`{stop.word}` does not fit here"
     if re.search(r"\b(who|where|has)\b", stop.head) and re.match(r"[-+*/]|(?:to|into|among|from)\b|[<>]=?", stop.rest):
         return Slip(message, "a who/where/has clause reaches to the end of the line: put it in brackets, or use `let`", here)
-    if re.match(r"[-+*/]$", stop.word) and re.search(r"[<>]=?|\bis\b", stop.head):
-        return Slip(message, "the right side of a comparison is one term: put a sum in brackets", here)
+    right = re.search(r"(?:[<>]=?|\bis(?: not)?\b)\s*([^<>=,]+?)\s*$", stop.head)
+    if re.match(r"[-+*/]$", stop.word) and right:
+        value, more = re.match(r"(.*?)((?:\s+(?:and|or)\b|,).*)?$", stop.rest).groups("")  # type: ignore[union-attr]
+        brackets = f"{stop.head[: right.start(1)].strip()} ({right[1]} {value}){more}"
+        return Slip(message, f"a sum or product on the right of a comparison stands in brackets: `{brackets}`", here)
     return None
 
 
