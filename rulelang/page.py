@@ -17,6 +17,10 @@ table { border-collapse: collapse; width: 100%; font: 13px/1.45 ui-monospace, mo
 td { padding: 0 .6rem; white-space: pre-wrap; vertical-align: top } td:nth-child(-n+3) { width: 1%; white-space: nowrap; color: #777 }
 td:nth-child(-n+2) { text-align: right }
 .fired { background: #e3f6e5 } .never { background: #fde1e1 } .partly { background: #fdf3cf } :target { outline: 2px solid #0550ae }
+@media (prefers-color-scheme: dark) {
+body { color: #ddd; background: #1b1b1d } pre { background: #28282b } a { color: #7db7ff } td:nth-child(-n+3) { color: #999 }
+.fired { background: #1d3a24 } .never { background: #56252a } .partly { background: #4a401b } :target { outline-color: #7db7ff }
+}
 """
 SIGNS = {"fired": "\u2713", "never": "\u2717", "partly": "~", "": ""}  # for those who do not see the colours
 
@@ -28,7 +32,7 @@ def page(title: str, lines: Iterable[Line], findings: Iterable[Diagnostic], cove
     ids = {path: f"f{n}" for n, path in enumerate(shown)}
     parts = [
         '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"/>',
-        '<meta name="viewport" content="width=device-width, initial-scale=1"/>',
+        '<meta name="viewport" content="width=device-width, initial-scale=1"/><meta name="color-scheme" content="light dark"/>',
         f"<title>{_text(title)}</title><style>{STYLE}</style></head><body>",
         f"<h1>{_text(title)}</h1>",
         *_list(lines, ids),
