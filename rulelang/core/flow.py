@@ -660,7 +660,12 @@ class Flow(Values):
         if m.ties.name not in ties:
             self.wrong("R232", f"ties `{m.ties.name}`?", m.ties.span, "one of: " + ", ".join(ties), scope)
         inner = scope.about(core.Var(about, type=about.type, span=m.span), about.type)
-        return tuple((1 if best == "most" else -1, self.number(e, inner, "what is compared")) for best, e in m.items)
+        made = [(1 if best == "most" else -1, self.number(e, inner, "what is compared")) for best, e in m.items]
+        for _, e in made:
+            if about not in variables_in(e) and all(d.code == "R315" or not d.is_error for d in self.problems.found):
+                hint = f"declare it below `each player`: then it is each player's own `{e.span.text}`"
+                self.wrong("R315", f"`{e.span.text}` is the same for everybody, and orders nobody", e.span, hint, scope)
+        return tuple(made)
 
     # ------------------------------------------------------------ decisions
 
