@@ -106,6 +106,7 @@ CODES: dict[str, Code] = {
     "R312": Code("who wins?", "A game says with `ranking` who wins when its last line has happened."),
     "R313": Code("a game in which nothing happens", "A game has at least one `step` or `repeat` at the left margin."),
     "R314": Code("for how many players?", "The first line of a game says it: `players 2..4`. From 1 to 16 can play."),
+    "R315": Code("an order that orders nobody", "What is compared is one value for the whole table: nobody has more of it than anybody else. What every player has of their own is declared below `each player`."),
     "R320": Code("never reached", "The line above ends the block without a condition, so this one never happens."),
     "R321": Code("a loop that never ends", "A `repeat` without a number goes round until an `end` with its label is reached. There is none inside."),
     "R330": Code("all at once, and the order matters", "Where all act at once, each may change what is their own. What is shared they may only raise, lower, or lay pieces on; everything else would depend on who comes first. Say `in turn`."),

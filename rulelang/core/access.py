@@ -49,6 +49,7 @@ class Access:
     options: dict[str, core.Option] = field(factory=dict)
     functions: dict[int, core.Function] = field(factory=dict)
     loop_counts: dict[str, core.Variable] = field(factory=dict)
+    counts_read: dict[str, Span] = field(factory=dict)  # of loops that stand somewhere else: where first
     given: dict[int, list[tuple[int | None, tuple[int, ...], int]]] = field(factory=dict)
     noticed: Noticed = field(factory=Noticed)
     expanding: list[Definition] = field(factory=list)
@@ -295,6 +296,7 @@ class Access:
             return None
         loops = [x for x in self.names.label(name) if x.sort == "loop"]
         if loops:
+            self.counts_read.setdefault(name, span)
             return core.Var(self.loop_count(name), type=NumberT(0, None), span=span)
         return None
 

@@ -557,7 +557,11 @@ class Calls(Access):
                     return value
                 return core.Case(tuple(cases), value, type=found, span=body[0].span)
             cases.append((self.boolean(line.when, scope), value))
-        return self.wrong("R226", f"`{d.name}` does not say what it gives otherwise", body[-1].span, "add `give ... otherwise`", scope)
+        last = body[-1]
+        otherwise = f"`give {last.value.span.text} otherwise`" if isinstance(last, nodes.Give) else "the one that ends in `otherwise`"
+        beyond = "`give original otherwise`" if any("original" in x.span.text.split() for x in body) else "a line `give ... otherwise`"
+        hint = f"if one of these lines always applies, write the last as {otherwise}; else add {beyond}"
+        return self.wrong("R226", f"`{d.name}` does not say what it gives otherwise", last.span, hint, scope)
 
 
 def given(value: core.Expr, line: nodes.Statement) -> core.Expr:

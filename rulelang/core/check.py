@@ -8,6 +8,7 @@ from rulelang.core.idle import report_idle
 from rulelang.core.scope import Scope
 from rulelang.core.secrecy import check_secrecy
 from rulelang.core.tables import build_tables
+from rulelang.core.threads import walk
 from rulelang.core.types import PLAYER, BoolT, KindT, NumberT, PlayerT, Type
 from rulelang.core.world import World
 from rulelang.diagnostics import Note, Problems, near
@@ -58,12 +59,22 @@ def check(names: Names, problems: Problems, given: Given | None = None, limits: 
     game.invariants = tuple(invariants)
     game.shown = tuple(shown for written, module in names.shown for shown in _shown(flow, written, Scope(module)))
     _definitions(flow, names)
+    _loop_counts(flow, game, problems)
     if not problems.has_errors:  # after a mistake nobody knows what is used, or told
         check_secrecy(game, problems)
         _unused(names, problems)
         if is_game and not problems.has_errors:
             report_idle(flow.noticed, game, names, problems)
     return game, flow
+
+
+def _loop_counts(flow: Flow, game: core.Game, problems: Problems) -> None:
+    """The count of a loop in a verb is known there only: each call of the verb has its own."""
+    counted = {s.count for s in walk(game.flow) if isinstance(s, core.Loop)}
+    for name, span in flow.counts_read.items():
+        if flow.loop_counts[name] not in counted and not problems.has_errors and game.flow:
+            hint = f"keep it in a counter there: `set ... to {name}` below the loop"
+            problems.add("R103", f"`{name}` is counted in a verb, and known only there", span, hint)
 
 
 def _players(names: Names, problems: Problems) -> range:

@@ -70,7 +70,7 @@ class Flow(Values):
             case nodes.Step():
                 return self._step(s, scope)
             case nodes.Repeat():
-                return self._repeat(s, scope), scope
+                return self._repeat(s, scope)
             case nodes.If():
                 test = self.boolean(s.test, scope)
                 branch = core.Branch(test, self.block(s.body, scope), self.block(s.otherwise, scope), origin=scope.origin(s))
@@ -396,13 +396,14 @@ class Flow(Values):
         )  # fmt: skip
         return self.labelled(s, inner, lambda at: self._block(s.body, at), target, inner.origin(s), True), scope
 
-    def _repeat(self, s: nodes.Repeat, scope: Scope) -> list[core.Statement]:
+    def _repeat(self, s: nodes.Repeat, scope: Scope) -> tuple[list[core.Statement], Scope]:
+        """The loop; its label is its count, in its body and in the lines below it."""
         times = None if s.times is None else self.number(s.times, scope, "how often")
         if s.label is None:
             count = core.Variable("times", NumberT(0, None))
             target = core.Target("")
             body = self.block(s.body, scope)
-            return [core.Loop(target, ".".join(scope.path), count, times, body, origin=scope.origin(s))]
+            return [core.Loop(target, ".".join(scope.path), count, times, body, origin=scope.origin(s))], scope
         is_global = not scope.calls and not scope.outer_targets and len(self.names.label(s.label)) == 1
         count = self.loop_count(s.label) if is_global else core.Variable(s.label, NumberT(0, None))
         target = core.Target(s.label)
@@ -410,8 +411,10 @@ class Flow(Values):
             scope, targets={**scope.targets, s.label: target}, path=(*scope.path, s.label),
             heading=s.heading or scope.heading, mark=s.mark or scope.mark,
         )  # fmt: skip
+        after = scope
         if not is_global:
-            inner = inner.bind(s.label, Bound(core.Var(count, type=count.type, span=s.span)))
+            counted = Bound(core.Var(count, type=count.type, span=s.span))
+            inner, after = inner.bind(s.label, counted), scope.bind(s.label, counted)
         origin = inner.origin(s)
         label = s.label
 
@@ -424,7 +427,7 @@ class Flow(Values):
         is_misspelt = bool(astray) or any(not self.names.label(end) for end in ends) or label in self.names.unread
         if times is None and label not in ends and not is_misspelt:
             self.wrong("R321", f"`{label}` never ends", s.span, f"add `end {label} if ...` where the question is asked", inner)
-        return self.labelled(s, inner, loop, core.Target(label), origin, False)
+        return self.labelled(s, inner, loop, core.Target(label), origin, False), after
 
     # ------------------------------------------------------------ let, places, end
 
@@ -660,7 +663,12 @@ class Flow(Values):
         if m.ties.name not in ties:
             self.wrong("R232", f"ties `{m.ties.name}`?", m.ties.span, "one of: " + ", ".join(ties), scope)
         inner = scope.about(core.Var(about, type=about.type, span=m.span), about.type)
-        return tuple((1 if best == "most" else -1, self.number(e, inner, "what is compared")) for best, e in m.items)
+        made = [(1 if best == "most" else -1, self.number(e, inner, "what is compared")) for best, e in m.items]
+        for _, e in made:
+            if about not in variables_in(e) and all(d.code == "R315" or not d.is_error for d in self.problems.found):
+                hint = f"declare it below `each player`: then it is each player's own `{e.span.text}`"
+                self.wrong("R315", f"`{e.span.text}` is the same for everybody, and orders nobody", e.span, hint, scope)
+        return tuple(made)
 
     # ------------------------------------------------------------ decisions
 
