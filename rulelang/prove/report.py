@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from rulelang.core import nodes as core
+from rulelang.prove.told import secrets_kept
 from rulelang.prove.walk import Claim, claims
 from rulelang.runtime.settings import combinations
 
@@ -53,3 +54,4 @@ def lines(game: core.Game, played: bool = False) -> Iterator[tuple[int, str]]:
             shown = counts if players == list(game.players) else ", ".join(map(str, players))
             status = "not proved, and no random match stopped there" if played else "not proved"
             yield 2, f"{status}: {c.span}: {c.what} ({shown} players)"
+    yield from secrets_kept(game)
