@@ -71,7 +71,7 @@ class _Flow:
     thread: core.Variable | None = None  # whose thread this is: nobody sees what is asked in it
     asked: bool = False  # this thread has surely been asked before: a second question is not noticed
     inside: bool = False  # of an option or a thread: steps and passes are not announced
-    looked_at: set[Span] = field(factory=set)  # lines whose outcome somebody sees
+    looked_at: set[str] = field(factory=set)  # lines whose outcome somebody sees
 
     # ------------------------------------------------------------ values
 
@@ -120,7 +120,7 @@ class _Flow:
     # ------------------------------------------------------------ who sees it
 
     def tell(self, found: Label, reader: core.Variable | None, what: str, origin: core.Origin, hint: str = "") -> None:
-        self.looked_at.add(_first_line(origin.span))
+        self.looked_at.add(f"{origin.span.source.path}:{origin.span.line}")
         told = sorted((s for s in found if not s.seen_by(reader)), key=lambda s: (s.place.name, len(s.trail)))
         new = [s for s in told if not s.trail or s.key not in self.told]  # what one line told is told once
         if not new:
@@ -309,7 +309,7 @@ class _Flow:
         return ended
 
 
-def check_secrecy(game: core.Game, problems: Problems) -> frozenset[Span]:
+def check_secrecy(game: core.Game, problems: Problems) -> frozenset[str]:
     """Reports every rule that tells a secret; answers with all lines of which somebody sees something."""
     flow = _Flow(Problems())
     before: list[tuple[Env, Label]] | None = None
@@ -335,7 +335,11 @@ def _join(labels: Iterable[Label]) -> Label:
 def _on(label: Label, s: core.Action) -> Label:
     """The same secrets, carried on by this line; a way that comes round again is shown once."""
     here = _first_line(s.origin.span)
-    return frozenset(x if here in x.trail or len(x.trail) >= LONGEST else evolve(x, trail=(*x.trail, here)) for x in label)
+    return frozenset(x if _shown(here, x.trail) else evolve(x, trail=(*x.trail, here)) for x in label)
+
+
+def _shown(here: Span, trail: tuple[Span, ...]) -> bool:
+    return len(trail) >= LONGEST or any((t.source, t.start) == (here.source, here.start) for t in trail)
 
 
 def _wider(a: Env, b: Env) -> Env:

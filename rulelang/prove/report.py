@@ -6,8 +6,10 @@ from typing import Any
 from attrs import frozen
 
 from rulelang.core import nodes as core
+from rulelang.prove import order
 from rulelang.prove.facts import Atom, Because, Lin
 from rulelang.prove.survey import Answer, Tables, survey
+from rulelang.prove.told import secrets_kept
 from rulelang.prove.verdict import BOUNDED, PROVED, Verdict
 from rulelang.runtime.settings import option_word
 from rulelang.source import Span
@@ -105,6 +107,8 @@ def lines(game: core.Game, games: Games | None = None) -> Iterator[tuple[int, st
             at = ", ".join(dict.fromkeys(f"{a.claim.span}" for a in plain if a.tables == tables))
             yield 2, f"proved: {at}{told_tables(game, tables)}"
             yield 3, "because the declared ranges, the printed numbers and the kinds allow nothing else"
+    yield from secrets_kept(game)
+    yield from order.lines(game)
 
 
 def status(a: Answer, games: Games | None) -> str:
