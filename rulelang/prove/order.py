@@ -8,11 +8,11 @@ from rulelang.core import nodes as core
 from rulelang.core.threads import merged, walk
 
 WHY = {
-    "own": "{} each changes only their own",
-    "added": "{} only raised and lowered, and all sums are added up",
+    "own": "each changes only their own {}",
+    "added": "{} is only raised and lowered, and the differences are added up",
     "laid": "into {} pieces are only laid",
     "passed": "from {} each takes only what was their own at the entry",
-    "local": "{} each has for themselves",
+    "local": "each has a {} of their own",
 }
 
 
@@ -26,7 +26,7 @@ def togethers(game: core.Game) -> dict[str, list[core.Together]]:
 
 
 def reasons(t: core.Together) -> str:
-    """`seals` each changes only their own; into `box` pieces are only laid"""
+    """each changes only their own `seals`; into `box` pieces are only laid"""
     by: dict[str, list[str]] = {}
     for m in merged(t):
         by.setdefault(m.why, []).append(f"`{m.place.name}`")
