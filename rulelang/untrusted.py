@@ -21,7 +21,7 @@ except ImportError:  # without it there is still the clock of the parent
 STOPPED = 3  # how the child ends if one of its limits was reached
 PLACE = 400  # bytes of the shared file
 MEGABYTE = 1_000_000
-CHILD = "from rulelang.untrusted import confine; confine(); from rulelang.cli import main; main()"
+CHILD = "from rulelang.cli import main; from rulelang.untrusted import confine; confine(); main()"
 
 
 class TimeIsUp(BaseException):
@@ -48,11 +48,14 @@ def run(args: Sequence[str], memory: int, seconds: int) -> int:
         shared.seek(0)
         place = shared.read(PLACE).rstrip(b"\0").decode("utf-8", "replace")
     code = process.returncode
-    if code in (0, 1, 2):
+    if code in (0, 1, 2) and not told.startswith(b"Traceback"):
         sys.stdout.buffer.write(shown)
         sys.stderr.buffer.write(told)
         return code
-    why = "memory" if code == STOPPED and b"memory" in told else "time" if code in (STOPPED, -signal.SIGKILL, -signal.SIGXCPU) else "crash"
+    if b"MemoryError" in told or (code == STOPPED and b"memory" in told):
+        why = "memory"
+    else:
+        why = "time" if code in (STOPPED, -signal.SIGKILL, -signal.SIGXCPU) else "crash"
     most = {"memory": f" (more than {memory} MB)", "time": f" (more than {seconds} s)"}.get(why, f" ({code})")
     print(f"rulelang: stopped: {why}{most}" + (f", at {place}" if place else ""), file=sys.stderr)
     return 1

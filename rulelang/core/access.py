@@ -57,6 +57,7 @@ class Access:
     parts: int = 0  # values and lines so far, every call counted with all that it unfolds to
     depth: int = 0
     deepest: int = 0
+    too_deep: bool = False
     unfolded: dict[int, tuple[int, int]] = field(factory=dict)  # parts and depth of a function that is made once
 
     # ------------------------------------------------------------ reporting
@@ -70,6 +71,9 @@ class Access:
         self.parts += parts
         self.deepest = max(self.deepest, self.depth + depth)
         if self.depth + depth > self.limits.depth:
+            if self.too_deep:  # what lies deeper only follows from it
+                return False
+            self.too_deep = True
             hint = "give a part of it a name with `let`, or let fewer definitions call one another"
             self.wrong("R004", f"nested more than {self.limits.depth} deep, definitions included", span, hint, scope)
             return False

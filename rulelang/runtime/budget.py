@@ -13,7 +13,7 @@ from rulelang.core.types import BoolT, KindT, NumberT, PieceT, PlayerT, SetT, pl
 from rulelang.graph.layout import Layout, error_at
 
 LITTLE = 4_000  # things looked at that are not counted
-BY = 64  # as many things that are looked at cost as much as one step
+BY = 4  # as many things that are looked at cost as much as one step
 ENDLESS = 1 << 60
 
 State = list[int]

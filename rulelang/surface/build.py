@@ -88,7 +88,7 @@ class Build:
         text = self.source.text
         if text[end - 1 : end].isspace() or "\n" in text[start:end]:  # the newline that ends a block is no part of it
             end = last_sign(text, start, end)
-        return Span(self.source, start, end)
+        return Span(self.source, start, min(end, len(text)))
 
     def token_span(self, token: Token) -> Span:
         return Span(self.source, token.start_pos or 0, token.end_pos or 0)

@@ -28,13 +28,15 @@ MAX_DEPTH = 100
 MAX_OTHERWISE = 150  # in one declaration: each `otherwise if` is one deeper than the last
 MOST_MISTAKES = 10  # that are looked for in one declaration, unless it is longer than any that people write
 LONG_DECLARATION = 100_000
+MAX_JOINED = 300  # by `and`, `or`, plus and minus, in one line
+_JOINS = {"AND", "OR", "SIGN"}
 _CHAIN = {"__CHAIN", "NOT", "OF", "STAR", "SLASH", "MOD", "LPAR", "LSQB", "SUCH", "WHO", "HAS"}
 
 
 class TooDeep(Exception):
-    def __init__(self, at: int) -> None:
+    def __init__(self, at: int, what: str) -> None:
         super().__init__()
-        self.at = at
+        self.at, self.what = at, what
 
 
 class Blocks(Indenter):
@@ -45,20 +47,24 @@ class Blocks(Indenter):
     tab_len = 4
 
     def process(self, stream: Iterator[Token]) -> Iterator[Token]:
-        chain = depth = otherwise = 0
+        chain = depth = otherwise = joined = 0
         for token in Indenter.process(Blocks(), stream):  # type: ignore[no-untyped-call] # a text is read while its line is
             if token.type == "_NL":
-                chain = 0
+                chain = joined = 0
             elif token.type == "_INDENT":
                 depth += 1
             elif token.type == "_DEDENT":
                 depth -= 1
             elif token.type in _CHAIN:
                 chain += 1
+            elif token.type in _JOINS:
+                joined += 1
             elif token.type == "OTHERWISE":
                 otherwise += 1
             if chain + depth > MAX_DEPTH or otherwise > MAX_OTHERWISE:
-                raise TooDeep(token.start_pos or 0)
+                raise TooDeep(token.start_pos or 0, f"nested more than {MAX_DEPTH} deep")
+            if joined > MAX_JOINED:
+                raise TooDeep(token.start_pos or 0, f"more than {MAX_JOINED} parts joined in one line")
             yield token
 
 
@@ -131,6 +137,7 @@ _SIGNS = {"COLON": ":", "COMMA": ",", "EQUAL": "="}
 
 def parse(source: SourceFile, problems: Problems, limits: Limits = USUAL) -> nodes.Module:
     """`text -> Module`; what cannot be parsed is reported and left out."""
+    problems.reached(Span(source, 0, 1))
     text = source.text
     comments = tuple(nodes.Comment(m.group(1), span=Span(source, m.start(1), m.end(1))) for m in _COMMENT.finditer(text) if m.group(1))
     items: list[nodes.Declaration] = []
@@ -351,7 +358,7 @@ def _slip(source: SourceFile, start: int, end: int, err: UnexpectedInput | Deden
             return Slip("this line is indented like no line above it", hint, _bad_dedent(source, start, end), "R003")
         case TooDeep():
             span = Span(source, err.at, err.at + 1)
-            return Slip(f"nested more than {MAX_DEPTH} deep", "give a part of it a name with `let` or `define`", span, "R004")
+            return Slip(err.what, "give a part of it a name with `let` or `define`", span, "R004")
         case UnexpectedToken():
             expected = frozenset(err.accepts or err.expected)
             at = end if in_text and err.token.type == "$END" else err.token.start_pos or start
