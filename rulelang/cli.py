@@ -331,9 +331,9 @@ def _comes_with(loaded: "Loaded", mains: set[str]) -> bool:
 def _keep_match(match: "Match") -> Path:
     """A file of its own; the same match again goes into the same file."""
     from rulelang.files import write_whole
-    from rulelang.terminal import free_name
+    from rulelang.terminal import free_name, usual_name
 
-    text, name = match.to_text(), Path(f"{match.game.name}-{match.seed}.match")
+    text, name = match.to_text(), usual_name(match)
     if not (name.is_file() and name.read_text(encoding="utf-8", errors="replace") == text):
         name = free_name(match)
         write_whole(name, text)

@@ -35,9 +35,13 @@ some letters   choose the option they name,   s [FILE]   saves the match
                                               q          leaves the match"""
 
 
+def usual_name(match: Match) -> Path:
+    return Path(f"{match.game.name}-{re.sub('[^0-9A-Za-z-]', '', str(match.seed))[:40]}.match")
+
+
 def free_name(match: Match) -> Path:
     """A file of its own for a match that nobody gave a name."""
-    stem = f"{match.game.name}-{re.sub('[^0-9A-Za-z-]', '', str(match.seed))[:40]}"
+    stem = usual_name(match).stem
     names = (Path(f"{stem}{'' if n == 1 else f'-{n}'}.match") for n in range(1, 10_000))
     return next((p for p in names if not p.exists()), Path(f"{stem}.match"))
 

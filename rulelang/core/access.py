@@ -58,7 +58,7 @@ class Access:
     parts: int = 0  # values and lines so far, every call counted with all that it unfolds to
     depth: int = 0
     deepest: int = 0
-    too_deep: bool = False
+    too_large: bool = False  # told once: what is deeper or larger still only follows from it
     unfolded: dict[int, tuple[int, int]] = field(factory=dict)  # parts and depth of a function that is made once
 
     # ------------------------------------------------------------ reporting
@@ -72,18 +72,19 @@ class Access:
         self.parts += parts
         self.deepest = max(self.deepest, self.depth + depth)
         if self.depth + depth > self.limits.depth:
-            if self.too_deep:  # what lies deeper only follows from it
-                return False
-            self.too_deep = True
             hint = "give a part of it a name with `let`, or let fewer definitions call one another"
-            self.wrong("R004", f"nested more than {self.limits.depth} deep, definitions included", span, hint, scope)
+            self._too_large("R004", f"nested more than {self.limits.depth} deep, definitions included", span, hint, scope)
             return False
         if self.parts > self.limits.parts:
-            if self.parts - parts <= self.limits.parts:
-                hint = "a definition that calls another twice, many times over, grows too large"
-                self.wrong("R005", f"the rules unfold to more than {self.limits.parts} parts", span, hint, scope)
+            hint = "a definition that calls another twice, many times over, grows too large"
+            self._too_large("R005", f"the rules unfold to more than {self.limits.parts} parts", span, hint, scope)
             return False
         return True
+
+    def _too_large(self, code: str, message: str, span: Span, hint: str, scope: Scope) -> None:
+        if not self.too_large:
+            self.too_large = True
+            self.wrong(code, message, span, hint, scope)
 
     @staticmethod
     def sure(found: core.Expr) -> core.Expr:

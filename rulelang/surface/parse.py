@@ -28,8 +28,8 @@ MAX_DEPTH = 100
 MAX_OTHERWISE = 150  # in one declaration: each `otherwise if` is one deeper than the last
 MOST_MISTAKES = 10  # that are looked for in one declaration, unless it is longer than any that people write
 LONG_DECLARATION = 100_000
-MAX_JOINED = 300  # by `and`, `or`, plus and minus, in one line
-_JOINS = {"AND", "OR", "SIGN"}
+MAX_JOINED = 300  # by `and` or `or`, in one line
+_JOINS = {"AND", "OR"}
 _CHAIN = {"__CHAIN", "NOT", "OF", "STAR", "SLASH", "MOD", "LPAR", "LSQB", "SUCH", "WHO", "HAS"}
 
 

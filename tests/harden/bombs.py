@@ -137,7 +137,7 @@ def _only_with_four(n: int) -> Files:
 
 BOMBS = (
     Bomb("brackets", lambda n: _value("(" * 110 * n + "1" + ")" * 110 * n), "R004", "raise points"),
-    Bomb("a long sum", lambda n: _value(" + ".join(["1"] * 310 * n)), "R004", "raise points"),
+    Bomb("a long sum", lambda n: _value(" + ".join(["1"] * 310 * n)), "", ""),
     Bomb("a long product", lambda n: _value(" * ".join(["1"] * 130 * n)), "R004", "raise points"),
     Bomb("not not not", lambda n: _test("not " * 110 * n + "(points > 1)"), "R004", "if not"),
     Bomb("and and and", lambda n: _test(" and ".join(["points > 1"] * 310 * n)), "R004", "if points"),
@@ -254,11 +254,21 @@ BOMBS = (
     Bomb("a long line", lambda n: _game("# " + "x" * 60_000 * n + "\n" + ONCE), "", ""),
     Bomb("a long title", lambda n: {"bomb.rule": HEAD.replace('"Bomb"', '"' + "x" * 50_000 * n + '"') + ONCE}, "R005", "game bomb"),
     Bomb("very many lines", lambda n: _game("step play\n" + "    raise points of (first player) by 1\n" * 1_100 * n), "R005", "raise"),
-    Bomb("very many declarations", lambda n: _game("".join(f"define d{k} = {k}\n" for k in range(5_100 * n)) + ONCE), "R005", "define"),
-    Bomb("very many mistakes", lambda n: _game("step play\n" + "    raise nothing by 1\n" * 900 * n), "R103", "raise nothing"),
+    Bomb(
+        "very many declarations",
+        lambda n: _game("".join(f"define d{k} = {k}\n" for k in range(5_100 * min(n, 8))) + ONCE),
+        "R005",
+        "define",
+    ),
+    Bomb(
+        "very many mistakes",
+        lambda n: _game("".join(f"step s{k}\n" + "    raise nothing by 1\n" * 900 for k in range(n))),
+        "R103",
+        "raise nothing",
+    ),
     Bomb(
         "very many members",
-        lambda n: _game("kind Town: " + ", ".join(f"t{k}" for k in range(11_000 * n)) + "\n\n" + ONCE),
+        lambda n: _game("kind Town: " + ", ".join(f"t{k}" for k in range(11_000 * min(n, 8))) + "\n\n" + ONCE),
         "R005",
         "kind Town",
     ),
