@@ -4,8 +4,13 @@ import argparse
 import sys
 from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 ROWS = sorted(p.stem.replace("_", "-") for p in Path(__file__).parent.glob("[a-z]*.py"))
+
+
+def module(row: str) -> Any:
+    return import_module(f"tests.harden.{row.replace('-', '_')}")
 
 
 def main() -> int:
@@ -14,7 +19,7 @@ def main() -> int:
     parser.add_argument("--n", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     said = parser.parse_args()
-    report = import_module(f"tests.harden.{said.row.replace('-', '_')}").run(said.n, said.seed)
+    report = module(said.row).run(said.n, said.seed)
     for fault in report.faults:
         print(fault)
     print(f"{said.row}: {report.line}")

@@ -168,7 +168,7 @@ def play(task: Task) -> Done:
 
 def run(n: int, seed: int) -> Report:
     began, count, faults = time.perf_counter(), Counter[str](), list[str]()
-    every = ways()
+    every = ways(n)
     every = every[:: max(1, len(every) // n)]
     share = max(1, n // len(every))
     tasks = [Task(w, f"{seed}.{first}", min(CHUNK, share - first)) for w in every for first in range(0, share, CHUNK)]
