@@ -86,8 +86,8 @@ def _tenfold(n: int) -> Files:
 
 
 def _verbs(n: int) -> Files:
-    lines = ["verb v0\n    raise pot by 1\n"] + [f"verb v{k}\n    v{k - 1}\n    v{k - 1}\n" for k in range(1, 20 + 10 * n)]
-    return _game(POT + "" + "\n".join(lines) + f"\nstep play\n    v{19 + 10 * n}\n")
+    lines = ["verb v0\n    raise pot by 1\n"] + [f"verb v{k}\n    v{k - 1}\n    v{k - 1}\n" for k in range(1, 20 + 10 * min(n, 4))]
+    return _game(POT + "\n".join(lines) + f"\nstep play\n    v{19 + 10 * min(n, 4)}\n")
 
 
 def _chain(n: int) -> Files:
