@@ -245,6 +245,7 @@ class Match:
     ask_forced: bool
     names: tuple[str, ...]
     choices: list[tuple[int, int]] = field(factory=list)
+    taken_back: list[tuple[tuple[tuple[int, int], ...], int]] = field(factory=list, init=False)  # the choices then, and how many went
     _program: Program | None = None
     _machine: Machine | None = None
     _traced: _Trace | None = None
@@ -650,13 +651,22 @@ class Match:
             list(self.choices), self._program, self.machine.copy(),
         )  # fmt: skip
         made._dice = self._dice
+        made.taken_back = list(self.taken_back)
         return made
 
     def undo(self) -> None:
-        """Takes the last choice back."""
+        """Takes the last choice back, as if it had never been made: for programs that try something."""
         if not self.choices:
             raise IllegalChoice("nothing to take back")
         self._replay(self.choices[:-1])
+
+    def take_back(self, count: int) -> None:
+        """The last choices go, and the match file says so: for people, who cannot forget what they saw."""
+        if not 0 < count <= len(self.choices):
+            raise IllegalChoice("nothing to take back")
+        before = tuple(self.choices)
+        self._replay(list(before[:-count]))
+        self.taken_back.append((before, count))
 
     def _replay(self, choices: list[tuple[int, int]]) -> None:
         self._traced = None
@@ -664,6 +674,7 @@ class Match:
         self.choices = []
         for player, k in choices:
             self.choose(player, k)
+        self.taken_back = [(before, count) for before, count in self.taken_back if len(before) - count <= len(choices)]
 
     @property
     def state(self) -> tuple[int, ...]:

@@ -55,6 +55,10 @@ class Commands(click.Group):
         except RulesError as err:
             _findings(err.problems, to_stderr=True)
             return 1
+        except KeyboardInterrupt:
+            with suppress(OSError):  # the terminal may be gone
+                click.echo(err=True)
+            return 130
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
@@ -71,11 +75,9 @@ def cli(ctx: click.Context, color: str) -> None:
 
 def main() -> NoReturn:
     """Every way out has its exit code and at most one line, unless it is findings; never a traceback."""
-    for stream in (sys.stdout, sys.stderr):
-        if hasattr(stream, "reconfigure"):
-            stream.reconfigure(errors="backslashreplace")
+    _make_streams_safe()
     for name in ("SIGTERM", "SIGHUP"):
-        if hasattr(signal, name):
+        if hasattr(signal, name) and signal.getsignal(getattr(signal, name)) is not signal.SIG_IGN:  # `nohup` knows better
             signal.signal(getattr(signal, name), _interrupt)
     code = 2
     try:
@@ -103,7 +105,7 @@ def main() -> NoReturn:
         _fail(f"a rule was broken: {err}")
         code = 1
     except OSError as err:
-        _fail(f"{err.filename}: {err.strerror}" if err.filename else str(err))
+        _fail(f"{err.filename}: {err.strerror}" if err.filename else err.strerror or str(err))
     except MemoryError:
         _fail("stopped: memory")
         code = STOPPED
@@ -120,6 +122,16 @@ def main() -> NoReturn:
         except OSError:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
     sys.exit(code)
+
+
+def _make_streams_safe() -> None:
+    """Whatever stands in a file can be printed; a stream that was closed is an empty one."""
+    for name in ("stdin", "stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w", encoding="utf-8"))  # noqa: SIM115
+        elif name != "stdin" and hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _interrupt(number: int, frame: object) -> NoReturn:
@@ -209,6 +221,7 @@ def check(
     the shortest match that was found as a file, and which rules never fired.
     """
     from rulelang.diagnostics import several
+    from rulelang.pipeline import uncollected
     from rulelang.proofs import check_counts
 
     if playouts is None and (html is not None or seed is not None):
@@ -223,11 +236,12 @@ def check(
         sys.stdout.flush()
         shown = [f"--format={form}", *(["--proofs"] if proofs else ())]
         return run(["check", *shown, *(f"--with={layer}" for layer in layers), "--", *games], memory, seconds)
-    pairs = [pair for game in games for pair in _load_each(game, _layers(layers))]
-    loads = [loaded for _, loaded in pairs]
-    for loaded in loads:
-        check_counts(loaded)
-    problems = [d for loaded in loads for d in loaded.problems.sorted()]
+    with uncollected():  # around both: what the first leaves would be looked through before the second begins
+        pairs = [pair for game in games for pair in _load_each(game, _layers(layers))]
+        loads = [loaded for _, loaded in pairs]
+        for loaded in loads:
+            check_counts(loaded)
+        problems = [d for loaded in loads for d in loaded.problems.sorted()]
     lines: list[Line] = []
     played: dict[str, Games] = {}
     if playouts is not None and not any(d.is_error for d in problems):
@@ -269,9 +283,11 @@ def _provable(loads: "list[Loaded]", played: "dict[str, Games]") -> "Iterator[tu
 
 
 def _prove(game: "core.Game", games: "Games | None") -> None:
+    from rulelang.prove import order
     from rulelang.prove.report import lines
 
     _say(lines(game, games))
+    _say(order.lines(game))
     click.echo()
 
 
@@ -552,7 +568,7 @@ def play(
         if save is not None and held is not None and held.known is None and save.exists():
             raise UsageError(f"{save}: exists already; go on with it (--resume {save}) or name another file")
         if people:
-            _play_with_people(match, sorts, held, save is not None, ctx.color)
+            _play_with_people(match, sorts, held, ctx.color)
         else:
             _play_alone(match, held)
     finally:
@@ -591,14 +607,14 @@ def _read_match(path: Path, game: "Game | None" = None, held: "SaveFile | None" 
         raise MatchFileError(f"{path}: {err}", err.line) from err
 
 
-def _play_with_people(match: "Match", seats: tuple[str, ...], held: "SaveFile | None", always: bool, color: bool | None) -> None:
+def _play_with_people(match: "Match", seats: tuple[str, ...], held: "SaveFile | None", color: bool | None) -> None:
     from rich.console import Console
 
     from rulelang.board import Screen
     from rulelang.terminal import Session
 
     console = Console(highlight=False, color_system=None if color is False else "auto", force_terminal=True if color else None)
-    Session(match, seats, Screen(console), held, always).play()
+    Session(match, seats, Screen(console), held).play()
 
 
 def _play_alone(match: "Match", held: "SaveFile | None") -> None:
@@ -690,6 +706,7 @@ def show(stage: str, game: str, layers: tuple[str, ...]) -> None:
 def new(name: str, base: str | None) -> None:
     """A new game in a folder NAME, or with --from a variant in a file NAME.rule; nothing is overwritten."""
     from rulelang import pipeline
+    from rulelang.files import write_new
     from rulelang.show import show_labels
 
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
@@ -713,8 +730,7 @@ def new(name: str, base: str | None) -> None:
             text = text.replace(f"@{sort}", first.get(sort, sort.upper()))
         text = text.replace("@labels", "\n".join(f"#   {line}" for line in lines))
         target = str(path)
-    with path.open("x", encoding="utf-8") as file:
-        file.write(text.replace("@name", name).replace("@title", title))
+    write_new(path, text.replace("@name", name).replace("@title", title))
     click.echo(f"wrote {path}; now: rulelang check {target}, rulelang test {target}, rulelang play {target}")
 
 

@@ -3,9 +3,12 @@ process, replaced as a whole or not at all, and never written over what somebody
 
 import errno
 import os
+import signal
 import socket
 import stat
-from contextlib import suppress
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from secrets import token_hex
 
@@ -19,6 +22,9 @@ except ImportError:  # a system without such locks: there is the look at what li
     fcntl = None  # type: ignore[assignment]
 
 Name = str | Path
+STOPS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+CLOSED = (errno.EACCES, errno.EPERM, errno.EROFS)  # nothing can be written in this folder
+UNABLE = (*CLOSED, errno.EINVAL, errno.EBADF, errno.EISDIR, errno.ENOTSUP)  # a system that cannot synchronise a folder
 
 
 # ---------------------------------------------------------------- reading
@@ -63,22 +69,45 @@ def _why(err: OSError) -> str:
 # ---------------------------------------------------------------- keeping a match
 
 
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Whoever stops the program waits until this is done, and then it stops."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    before = {number: signal.signal(number, lambda n, frame: came.append(n)) for number in STOPS}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_DFL if handler is None else handler)
+        if came:
+            signal.raise_signal(came[0])
+
+
 @define(eq=False)
 class SaveFile:
-    """A match file in the hands of this process"""
+    """A file in the hands of this process: `name` as somebody wrote it, `path` where it really lies"""
 
+    name: Path
     path: Path
     known: bytes | None = None  # what lies there, as this process left or found it
     _lock: int = -1
 
     @classmethod
-    def take(cls, path: Path) -> "SaveFile":
+    def take(cls, name: Path) -> "SaveFile":
         """Takes hold of a file, whether it is there or not; if another process holds it, the OSError says which."""
         try:
-            held = cls(Path(os.path.realpath(path)))
-            held._take()
+            held = cls(name, Path(os.path.realpath(name)))
         except ValueError as err:
-            raise OSError(0, "no file can have this name", str(path)) from err
+            raise OSError(0, "no file can have this name", str(name)) from err
+        try:
+            with uninterrupted(), _named(name):
+                held._take()
+        except BaseException:
+            held.release()
+            raise
         return held
 
     @property
@@ -86,60 +115,66 @@ class SaveFile:
         return self.path.parent / f".{self.path.name}.lock"
 
     def _take(self) -> None:
-        if fcntl is None:
-            return
-        while True:
+        while fcntl is not None and self._lock < 0:
             try:
                 handle = os.open(self._lock_path, os.O_RDWR | os.O_CREAT, 0o644)
             except OSError as err:
-                if err.errno in (errno.EACCES, errno.EPERM, errno.EROFS):
-                    return  # nothing can be written here: that will be said when it is tried
+                if err.errno in CLOSED:
+                    return  # that will be said when something is to be written
                 raise
             try:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                if os.path.exists(self._lock_path) and os.path.samestat(os.fstat(handle), os.stat(self._lock_path)):
-                    os.truncate(handle, 0)
-                    os.write(handle, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
-                    self._lock = handle
-                    self._sweep()
-                    return
-                os.close(handle)  # whoever held it took it away just now: there is a new one to lock
             except BlockingIOError as err:
-                holder = os.read(handle, 200).decode("utf-8", "replace").strip() or "another process"
-                os.close(handle)
-                raise OSError(0, f"is being played by {holder}", str(self.path)) from err
-            except BaseException:
+                holder = _holder(handle)
+                raise OSError(0, f"in use by {holder}: leave it there first, or go on with a copy") from err
+            except OSError:  # a disk that knows no locks: there is still the look at what lies there
+                _remove(self._lock_path)
+                _close(handle)
+                return
+            self._lock = handle
+            if not self._is_current():  # whoever held it took it away just now: there is a new one to lock
+                _close(handle)
                 self._lock = -1
-                os.close(handle)
-                raise
+        self._sign()
+        self._sweep()
+
+    def _is_current(self) -> bool:
+        try:
+            return os.path.samestat(os.fstat(self._lock), os.stat(self._lock_path))
+        except FileNotFoundError:
+            return False
+        except OSError:
+            self._let_go()
+            raise
+
+    def _sign(self) -> None:
+        """So that others can be told; on a full disk they are not."""
+        with suppress(OSError):
+            os.ftruncate(self._lock, 0)
+            os.write(self._lock, f"process {os.getpid()} on {socket.gethostname()}\n".encode())
 
     def _sweep(self) -> None:
-        """What a process left behind when the power failed; nobody else is at work here."""
-        for name in os.listdir(self.path.parent):
-            if name.startswith(f".{self.path.name}.") and name.endswith(".new"):
-                _remove(str(self.path.parent / name))
+        """What a process left behind when it was killed or the power failed; nobody else is at work here."""
+        with suppress(OSError):
+            for name in os.listdir(self.path.parent) if self._lock >= 0 else ():
+                if name.startswith(f".{self.path.name}.") and name.endswith(".new"):
+                    _remove(self.path.parent / name)
 
     def release(self) -> None:
-        if self._lock >= 0:
-            with suppress(OSError):
-                os.unlink(self._lock_path)
-            with suppress(OSError):
-                os.close(self._lock)
-            self._lock = -1
+        with uninterrupted():
+            self._let_go()
 
-    def read(self, most: int) -> bytes:
-        self.known = read_bytes(self.path, most)
-        return self.known
+    def _let_go(self) -> None:
+        if self._lock >= 0:
+            _remove(self._lock_path)
+            _close(self._lock)
+            self._lock = -1
 
     def write(self, text: str) -> None:
         """Only over what this process left or found there."""
-        data = text.encode("utf-8")
-        try:
+        with uninterrupted(), _named(self.name):
             self._check_unchanged()
-            _replace(self.path, data)
-        except OSError as err:
-            raise OSError(err.errno, err.strerror or str(err), str(self.path)) from err
-        self.known = data
+            self._put(text.encode("utf-8"))
 
     def _check_unchanged(self) -> None:
         try:
@@ -149,41 +184,70 @@ class SaveFile:
         if there != self.known:
             raise OSError(0, "exists already" if self.known is None else "another program has changed it meanwhile")
 
+    def _put(self, data: bytes) -> None:
+        """The old file or the new one, never half of it, whatever happens."""
+        temp = _write_beside(self.path, data)
+        try:
+            os.replace(temp, self.path)
+        except BaseException:
+            _remove(temp)
+            raise
+        self.known = data
+        _synchronise(self.path.parent)
+
+    def replace(self, text: str) -> None:
+        """Over whatever regular file lies there."""
+        with uninterrupted(), _named(self.name):
+            if os.path.exists(self.path) and not os.path.isfile(self.path):
+                raise OSError(0, "not a regular file")
+            self._put(text.encode("utf-8"))
+
+
+@contextmanager
+def _named(name: Path) -> Iterator[None]:
+    """Errors speak of the file as it was named, not of what lies beside it for a moment."""
+    try:
+        yield
+    except OSError as err:
+        raise OSError(err.errno, err.strerror or str(err), str(name)) from err
+
+
+def _holder(handle: int) -> str:
+    said = b""
+    with suppress(OSError):
+        said = os.read(handle, 200)
+    _close(handle)
+    return said.decode("utf-8", "replace").strip() or "another process"
+
 
 # ---------------------------------------------------------------- writing
 
 
-def write_whole(path: Path, text: str) -> None:
-    """A report or a page: whatever regular file lay there is replaced."""
-    path = Path(os.path.realpath(path))
+def write_whole(name: Path, text: str) -> None:
+    """A page: what lay there is replaced."""
+    held = SaveFile.take(name)
     try:
-        if os.path.exists(path) and not os.path.isfile(path):
-            raise OSError(0, "not a regular file")
-        _replace(path, text.encode("utf-8"))
-    except OSError as err:
-        raise OSError(err.errno, err.strerror or str(err), str(path)) from err
+        held.replace(text)
+    finally:
+        held.release()
 
 
-def _replace(path: Path, data: bytes) -> None:
-    """The old file or the new one, never half of it, whatever happens."""
-    temp = _write_beside(path, data)
+def write_new(name: Path, text: str) -> None:
+    """A file that must not be there yet."""
+    held = SaveFile.take(name)
     try:
-        os.replace(temp, path)
-    except BaseException:
-        _remove(temp)
-        raise
-    with suppress(OSError):  # not every system can do this for a folder
-        folder = os.open(path.parent, os.O_RDONLY)
-        try:
-            os.fsync(folder)
-        finally:
-            os.close(folder)
+        held.write(text)
+    finally:
+        held.release()
 
 
-def _write_beside(path: Path, data: bytes) -> str:
+def _write_beside(path: Path, data: bytes) -> Path:
     """A file of its own in the same folder, safely on the disk."""
-    temp = str(path.parent / f".{path.name}.{token_hex(4)}.new")
-    mode = stat.S_IMODE(os.stat(path).st_mode) if os.path.exists(path) else 0o644
+    temp = path.parent / f".{path.name}.{token_hex(4)}.new"
+    there = os.path.exists(path)
+    if there and not os.access(path, os.W_OK):
+        raise OSError(errno.EACCES, os.strerror(errno.EACCES))  # the folder would allow it, the file does not
+    mode = stat.S_IMODE(os.stat(path).st_mode) if there else 0o644
     handle = os.open(temp, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_NOFOLLOW", 0), mode)
     try:
         try:
@@ -199,6 +263,23 @@ def _write_beside(path: Path, data: bytes) -> str:
     return temp
 
 
-def _remove(path: str) -> None:
+def _synchronise(folder: Path) -> None:
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as err:
+        if err.errno not in UNABLE:
+            raise
+
+
+def _remove(path: Path) -> None:
     with suppress(OSError):
         os.unlink(path)
+
+
+def _close(handle: int) -> None:
+    with suppress(OSError):
+        os.close(handle)

@@ -3,7 +3,7 @@ only as it would be written again, letter by letter."""
 
 import re
 import shlex
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from rulelang.api import ChanceScript, Game, Match, load, seat_names
@@ -17,21 +17,32 @@ FORMAT = "rulelang match 1"
 KEYS = ("game", "with", "players", "seed", "options", "forced", "rules")
 FIRST = len(KEYS) + 3  # the line of the first choice
 CHOICE = re.compile(r"(0|[1-9][0-9]?) (.+) #(0|[1-9][0-9]{0,7})")
+BACK = re.compile(r"back ([1-9][0-9]{0,5})")
+LONGEST = 100  # characters of a line that a message repeats
 Bad = Callable[[int, str], MatchFileError]
 
 
 def to_text(match: Match) -> str:
     lines = header(match)
-    seats = seat_names(match.players)  # a file knows seats, not people
+    done = 0
+    for before, count in match.taken_back:
+        lines += [*_choices(match, before, done), f"back {count}"]
+        done = len(before) - count
+    lines += [*_choices(match, match.choices, done), f"end {len(match.choices)}"]
+    return "\n".join(lines) + "\n"
+
+
+def _choices(match: Match, choices: Sequence[tuple[int, int]], first: int) -> Iterator[str]:
+    """One line for each, from the first on; a file knows seats, not people."""
+    seats = seat_names(match.players)
     shadow = Match(match.game, match.players, match.settings, match.seed, match.script, match.ask_forced, seats, [], match._program)
     shadow._dice = match._dice
-    for player, k in match.choices:
+    for number, (player, k) in enumerate(choices):
         pending = next(p for p in shadow.machine.pending if p.player == player)
-        option = shadow._option(pending, k)
-        lines.append(f"{player} {printable(f'{option.decision}: {option.label}')} #{k}")
+        if number >= first:
+            option = shadow._option(pending, k)
+            yield f"{player} {printable(f'{option.decision}: {option.label}')} #{k}"
         shadow.machine.choose(pending, k)
-    lines.append(f"end {len(match.choices)}")
-    return "\n".join(lines) + "\n"
 
 
 def header(match: Match) -> list[str]:
@@ -52,12 +63,14 @@ def resume(saved: str | bytes, game: Game | None = None, chance: ChanceScript | 
     """A match from its file: every choice is made again, and must be legal and read as it did."""
 
     def bad(line: int, message: str) -> MatchFileError:
-        return MatchFileError(f"line {line}: {message}", line)
+        return MatchFileError(printable(f"line {line}: {message}"), line)
 
     lines = _lines(saved, game, bad)
     said: dict[str, str] = {}
     for number, key in enumerate(KEYS, 2):
-        line = lines[number - 1] if number <= len(lines) else ""
+        if number > len(lines):
+            raise bad(len(lines), "the file ends too early")
+        line = lines[number - 1]
         if not line.startswith(f"{key}:"):
             raise bad(number, f"`{key}:` expected")
         said[key] = line[len(key) + 1 :].strip()
@@ -74,7 +87,7 @@ def resume(saved: str | bytes, game: Game | None = None, chance: ChanceScript | 
     match = _start(game, said, chance, bad)
     for number, (line, wanted) in enumerate(zip(lines, header(match), strict=False), 1):
         if line != wanted and number not in as_given and not (number == 5 and chance is not None):
-            raise bad(number, f"`{wanted}` expected" if wanted else "an empty line expected")
+            raise bad(number, f"`{_cut(wanted)}` expected" if wanted else "an empty line expected")
     if len(lines) < FIRST:
         raise bad(len(lines), "the file ends too early")
     return _follow(match, lines, bad)
@@ -93,8 +106,8 @@ def _lines(saved: str | bytes, game: Game | None, bad: Bad) -> list[str]:
         text = saved
     lines = text.split("\n")
     if lines[0] != FORMAT:
-        newer = lines[0].startswith("rulelang match ")
-        raise bad(1, "made by another version of rulelang" if newer else "not a match file")
+        other = re.fullmatch("rulelang match [1-9][0-9]{0,5}", lines[0])
+        raise bad(1, f"made by a newer version of rulelang: this one reads `{FORMAT}`" if other else "not a match file")
     return lines
 
 
@@ -119,7 +132,7 @@ def _start(game: Game, said: dict[str, str], chance: ChanceScript | None, bad: B
     for part in said["options"].split():
         name, equals, value = part.partition("=")
         if not equals:
-            raise bad(6, f"`{part}` is no option")
+            raise bad(6, f"`{_cut(part)}` is no option")
         options[name] = value
     number = re.fullmatch("0|-?[1-9][0-9]{0,39}", said["seed"])
     try:
@@ -127,7 +140,7 @@ def _start(game: Game, said: dict[str, str], chance: ChanceScript | None, bad: B
     except UsageError as err:
         raise bad(4 if int(said["players"]) not in game.players else 6, str(err)) from err
     except RuleError as err:
-        raise bad(FIRST, f"a rule is broken: {str(err).splitlines()[0]}") from err
+        raise bad(FIRST, f"a rule is broken: {_cut(str(err).splitlines()[0])}") from err
 
 
 def _first_change(game: Game, marks: str) -> str:
@@ -135,34 +148,59 @@ def _first_change(game: Game, marks: str) -> str:
     width = len(game.parts[0][0])
     for at, (mark, span) in enumerate(game.parts):
         if marks and marks[at * width : (at + 1) * width] != mark:
-            return f": the first that differs is {span}, `{span.text.splitlines()[0][:60]}`"
+            return f": the first that differs is {span}, `{_cut(span.text.splitlines()[0])}`"
     return ": the rule files have changed since"
 
 
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
+
+
 def _follow(match: Match, lines: list[str], bad: Bad) -> Match:
+    """Every choice again.  Where a line is wrong, what came before it was not."""
+
+    def broken(message: str) -> MatchFileError:
+        sound = f"before this line all is sound: a copy that ends here, with `end {len(match.choices)}`, can be played on"
+        return bad(number, f"{message}; {sound}")
+
     number = FIRST
+    repeated = 0
     while number <= len(lines) and not lines[number - 1].startswith("end "):
         line = lines[number - 1]
-        parts = CHOICE.fullmatch(line)
-        if parts is None:
-            raise bad(number, "cut off or damaged" if line else "the file ends too early")
-        seat, said, k = int(parts[1]), parts[2], int(parts[3])
-        pending = next((p for p in match.machine.pending if p.player == seat), None)
-        if pending is None:
-            raise bad(number, "the match is over" if match.is_over else f"seat {seat} is not asked here")
-        if k >= pending.count:
-            raise bad(number, f"there is no option {k} here")
-        option = match._option(pending, k)
-        label = printable(f"{option.decision}: {option.label}")
-        if said != label:
-            raise bad(number, f"option {k} is `{label}`, the line says `{said}`")
-        try:
-            match.choose(seat, k)
-        except RuleError as err:
-            raise bad(number, f"this choice breaks a rule: {str(err).splitlines()[0]}") from err
+        back = BACK.fullmatch(line)
+        if back is not None:
+            count = int(back[1])
+            if count > len(match.choices):
+                raise broken(f"{count} choices cannot be taken back after {len(match.choices)}")
+            repeated += len(match.choices) - count
+            if repeated > match.game.core.limits.steps:
+                raise broken("too much was taken back")
+            match.take_back(count)
+        else:
+            _choose(match, line, broken)
         number += 1
     if number > len(lines):
         raise bad(len(lines), "the file ends too early")
     if lines[number - 1] != f"end {len(match.choices)}" or lines[number:] != [""]:
         raise bad(number, f"`end {len(match.choices)}` and nothing more expected")
     return match
+
+
+def _choose(match: Match, line: str, broken: Callable[[str], MatchFileError]) -> None:
+    parts = CHOICE.fullmatch(line)
+    if parts is None:
+        raise broken("cut off or damaged" if line else "the file ends too early")
+    seat, said, k = int(parts[1]), parts[2], int(parts[3])
+    pending = next((p for p in match.machine.pending if p.player == seat), None)
+    if pending is None:
+        raise broken("the match is over" if match.is_over else f"seat {seat} is not asked here")
+    if k >= pending.count:
+        raise broken(f"there is no option {k} here")
+    option = match._option(pending, k)
+    label = printable(f"{option.decision}: {option.label}")
+    if said != label:
+        raise broken(f"option {k} is `{_cut(label)}`, the line says `{_cut(said)}`")
+    try:
+        match.choose(seat, k)
+    except RuleError as err:
+        raise broken(f"this choice breaks a rule: {_cut(str(err).splitlines()[0])}") from err

@@ -11,6 +11,7 @@ from rulelang.errors import RuleError
 from rulelang.graph import nodes as graph
 from rulelang.pipeline import Loaded, uncollected
 from rulelang.prove.never import report_nevers
+from rulelang.prove.permute import show_orders
 from rulelang.runtime.machine import Machine
 from rulelang.runtime.program import Program, make_program
 from rulelang.runtime.settings import combinations, option_word
@@ -30,6 +31,10 @@ class Stopped:
 def check_counts(loaded: Loaded) -> None:
     """Adds findings for every player count that the header declares."""
     game, flow = loaded.game, loaded.flow
+    errors = {d.code for d in loaded.problems.found if d.is_error}
+    if game is not None and flow is not None and errors == {"R330"}:  # all else is known, so it can be played to see
+        with uncollected():
+            show_orders(game, flow, loaded.problems)
     if game is None or flow is None or loaded.problems.has_errors or loaded.names is None or loaded.names.header.word != "game":
         return
     reached: set[core.Origin] = set()

@@ -1,9 +1,12 @@
 """Matches with people at a terminal: seat by seat, handed over where there are several, saved whatever happens."""
 
+import errno
+import logging
+import os
 import re
 import shlex
-import signal
 import sys
+import tempfile
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -15,15 +18,14 @@ from attrs import define, field
 from rulelang.api import Match
 from rulelang.board import Screen, View
 from rulelang.diagnostics import printable
-from rulelang.files import SaveFile
-from rulelang.runtime.events import Drawn, Moved, Shuffled
+from rulelang.files import SaveFile, uninterrupted
 from rulelang.runtime.words import readable
 from rulelang.telling import result
 
 if TYPE_CHECKING:
     from prompt_toolkit import PromptSession
 
-STOPS = tuple(getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name))
+GONE = (errno.EIO, errno.EBADF, errno.ENXIO)  # what a terminal that was closed answers
 TOLD = 16  # lines of what happened before a decision; the log has all
 HELP = """\
 a number       chooses that option            u          takes your last choice back
@@ -75,12 +77,13 @@ class Session:
     match: Match
     seats: tuple[str, ...]
     screen: Screen
-    file: SaveFile | None = None
-    always: bool = False  # save after every choice
+    file: SaveFile | None = None  # where the match is kept, after every choice
     _at: int | None = None
     _told: dict[int, tuple[str, ...]] = field(factory=dict)
     _prompts: "dict[int, PromptSession[str]]" = field(factory=dict)
     _unsaved: bool = False
+    _notice: tuple[str, str] | None = None
+    _worried: bool = False  # somebody was told that it is not saved
     _copies: dict[Path, SaveFile] = field(factory=dict)
 
     @property
@@ -97,6 +100,8 @@ class Session:
             return
         except BaseException as err:
             self.rescue()
+            if err.args and err.args[0] in GONE:
+                raise KeyboardInterrupt from err
             if not isinstance(err, EOFError):
                 raise
         finally:
@@ -104,15 +109,15 @@ class Session:
                 held.release()
 
     def rescue(self) -> None:
-        """Saves first and speaks then: there may be nobody left to hear it."""
-        before = {number: signal.signal(number, signal.SIG_IGN) for number in STOPS}
-        try:
-            said = self.keep(self.file.path if self.file is not None else free_name(self.match))
+        """Saves first and speaks then: there may be nobody left to hear it.  Where the usual file fails, another folder must do."""
+        name = free_name(self.match)
+        places = [self.file.name if self.file is not None else name, name, Path(tempfile.gettempdir(), name)]
+        with uninterrupted():
+            said = [self.keep(places[0])]
+            while self._unsaved and len(said) < len(places):
+                said.append(self.keep(places[len(said)]))
             with suppress(OSError):
-                self.screen.say(f"\n{said}")
-        finally:
-            for number, handler in before.items():
-                signal.signal(number, handler)
+                self.screen.say("\n" + "\n".join(dict.fromkeys(said)))
 
     def step(self) -> None:
         asked = [d.player for d in self.match.decisions]
@@ -138,18 +143,39 @@ class Session:
             self.screen.happened(self.news(self.humans[0]), TOLD)
         for level, text in result(self.match):
             self.screen.say("  " * level + text, "" if level else "bold")
+        self.notice()
+        while self._unsaved:
+            said = self.read(self.humans[0], "s FILE saves the match elsewhere, q leaves it: ", ()).strip()
+            if said == "q":
+                return
+            if said.startswith("s "):
+                self.save(Path(said[2:].strip()))
 
     # ------------------------------------------------------------ files
 
     def autosave(self) -> None:
-        if self.always and self.file is not None:
-            self.save(self.file.path, aloud=False)
+        if self.file is not None:
+            self.save(self.file.name, aloud=False)
 
     def save(self, path: Path, aloud: bool = True) -> None:
+        """What goes wrong, or right again, is said at once, or where it is not wiped off by the next table."""
         was_unsaved = self._unsaved
         said = self.keep(path)
-        if aloud or self._unsaved != was_unsaved:
-            self.screen.say(said, "red" if self._unsaved else "green")
+        if self._unsaved:
+            said += "; the match goes on in memory, s FILE saves it elsewhere"
+        style = "red" if self._unsaved else "green"
+        if self._unsaved or aloud:
+            self._notice = (said, style)
+        elif was_unsaved:  # nobody needs to know of what went well before they heard of it
+            self._notice = (said, style) if self._worried else None
+        if aloud:
+            self.notice()
+
+    def notice(self) -> None:
+        if self._notice is not None:
+            self.screen.say(*self._notice)
+            self._notice = self._notice if self._unsaved else None
+            self._worried = self._unsaved
 
     def keep(self, path: Path) -> str:
         """Saves the match, and says how that went; where the usual file fails, another one takes its place."""
@@ -158,22 +184,23 @@ class Session:
             held.write(self.match.to_text())
         except OSError as err:
             self._unsaved = True
-            return f"cannot save to {path}: {err.strerror or err}; the match goes on in memory, s FILE saves it elsewhere"
+            return f"cannot save to {path}: {err.strerror or err}"
         if self.file is None or self._unsaved:
             self.file = held
         self._unsaved = False
         return f"saved to {path}; to go on: rulelang play --resume {shlex.quote(str(path))}"
 
     def _held(self, path: Path) -> SaveFile:
-        if self.file is not None and path == self.file.path:
-            return self.file
-        if path not in self._copies:
-            self._copies[path] = SaveFile.take(path)
-        return self._copies[path]
+        real = Path(os.path.abspath(path))
+        for held in (self.file, *self._copies.values()):
+            if held is not None and real in (held.path, Path(os.path.abspath(held.name))):
+                return held
+        self._copies[real] = SaveFile.take(path)
+        return self._copies[real]
 
     def leave(self, sure: bool) -> None:
         if self.file is not None:
-            self.save(self.file.path)
+            self.save(self.file.name)
         if (self.file is not None and not self._unsaved) or sure:
             raise Left
         self.screen.say("This match is not saved: s FILE saves it, q once more leaves it.", "yellow")
@@ -202,6 +229,7 @@ class Session:
         labels: list[str] = asked["options"]
         self.screen.rule(asked["prompt"])
         self.screen.options(labels, range(len(labels)))
+        self.notice()
         return labels
 
     def turn(self, seat: int) -> None:
@@ -220,7 +248,7 @@ class Session:
             elif said == "q":
                 self.leave(sure=before == "q")
             elif word == "s":
-                self.save(Path(rest) if rest else self.file.path if self.file is not None else free_name(self.match))
+                self.save(Path(rest) if rest else self.file.name if self.file is not None else free_name(self.match))
             elif said == "u":
                 if self.take_back(seat):
                     return
@@ -242,25 +270,19 @@ class Session:
         self.screen.say(f"\nThis question comes from {origin.span.source.path}, line {origin.span.line}{mark}.", "dim")
 
     def take_back(self, seat: int) -> bool:
+        """With several people only if all agree, whatever happened since: to ask only after something hidden was drawn would tell that
+        it was.  The match file keeps what was taken back."""
         mine = [i for i, (player, _) in enumerate(self.match.choices) if player == seat]
         if not mine:
             self.screen.say("You have made no choice yet.", "yellow")
             return False
-        if len(self.humans) > 1 and self.revealed(mine[-1]):
-            self.screen.say("Others have chosen or something was revealed since: your choice stands.", "yellow")
-            return False
-        while len(self.match.choices) > mine[-1]:
-            self.match.undo()
+        if len(self.humans) > 1:
+            self.screen.say("Your last choice goes, and all that was chosen since; the match file will say so.", "yellow")
+            if self.read(seat, "If everybody at the table agrees, type yes: ", ()).strip().casefold() != "yes":
+                self.screen.say("Your choice stands.", "yellow")
+                return False
+        self.match.take_back(len(self.match.choices) - mine[-1])
         return True
-
-    def revealed(self, at: int) -> bool:
-        """Did others choose, or did chance or a covered place show something, after that choice?"""
-        if at < len(self.match.choices) - 1:
-            return True
-        before = self.match.copy()
-        before.undo()
-        new = self.match.events[len(before.events) :]
-        return any(isinstance(e, Shuffled | Drawn) or (isinstance(e, Moved) and e.source.visibility == "hidden") for e in new)
 
     def read(self, seat: int, prompt: str, labels: Sequence[str]) -> str:
         """One line from a person: with completion where there is a terminal."""
@@ -271,6 +293,7 @@ class Session:
         from prompt_toolkit import PromptSession
         from prompt_toolkit.completion import WordCompleter
 
+        logging.getLogger("asyncio").setLevel(logging.CRITICAL)  # it would tell a closed terminal about the closed terminal
         words = WordCompleter([printable(label) for label in labels], ignore_case=True, sentence=True, match_middle=True)
         asked = self._prompts.setdefault(seat, PromptSession(reserve_space_for_menu=5))
         toolbar = "number or name · ? help · u take back · s save · l log · b board · q leave" if labels else None

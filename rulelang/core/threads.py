@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from attrs import evolve, fields, frozen, has
 
 from rulelang.core import nodes as core
+from rulelang.core.types import NumberT
 from rulelang.diagnostics import Problems
 
 
@@ -35,7 +36,9 @@ def judge(t: core.Together, problems: Problems, heading: str) -> core.Together:
                 heading=heading,
             )  # fmt: skip
     reads = [r for r in _reads(t.body) if r.place in own]
-    isolate = any(not (own[r.place] & _positions(r, t.var)) for r in reads)
+    isolate = any(not (own[r.place] & _positions(r, t.var)) for r in reads) or any(
+        _up_and_down(writes, p) for p, at in own.items() if not at
+    )
     asks = any(isinstance(s, core.Decide) for s in walk(t.body))
     nested = any(isinstance(s, core.Together) and s.asks for s in walk(t.body))
     for s in () if nested else walk(t.body):
@@ -55,6 +58,65 @@ def judge(t: core.Together, problems: Problems, heading: str) -> core.Together:
                 heading=heading,
             )
     return evolve(t, asks=asks, isolate=isolate)
+
+
+def _up_and_down(writes: list[Write], place: core.Place) -> bool:
+    """A shared counter with an end at which a match stops, which one thread raises and another lowers: one after the other
+    they would come to that end in one order and not in another.  So each is held to it by itself, and all together."""
+    ends = (place.low is not None and not place.stops_low) or (place.high is not None and not place.stops_high)
+    changes = [w.action for w in writes if w.ref.place is place and isinstance(w.action, core.Change)]
+    return ends and len({sign for c in changes for sign in ((c.sign,) if _not_below_0(c.amount) else (1, -1))}) > 1
+
+
+def _not_below_0(e: core.Expr) -> bool:
+    match e:
+        case core.Const():
+            return e.value >= 0
+        case core.Count() | core.PlayerCount():
+            return True
+        case core.Read() if e.place.place.word == "counter":
+            return e.place.place.low is not None and _not_below_0(e.place.place.low)
+        case core.FieldOf() | core.Read():
+            return isinstance(e.type, NumberT) and e.type.low is not None and e.type.low >= 0
+        case core.TableAt():
+            return min(e.table.values) >= 0
+        case core.Sum():
+            return all(sign > 0 and _not_below_0(x) for sign, x in e.terms)
+        case core.Product():
+            return _not_below_0(e.left) and _not_below_0(e.right)
+        case core.Over():
+            return _not_below_0(e.value)
+        case core.Call() if e.function.body is not None:
+            return _not_below_0(e.function.body)
+        case core.Case():
+            return all(_not_below_0(v) for v in (*(v for _, v in e.cases), e.default))
+    return False
+
+
+@frozen(eq=False)
+class Merged:
+    """Why the order of the threads cannot matter for one place that they change"""
+
+    place: core.Place
+    why: str  # own, added, laid, passed, local
+
+
+def merged(t: core.Together) -> list[Merged]:
+    """Every place that the threads change, and why it is all the same who comes first.  Of what `judge` reports nothing is said."""
+    writes = list(_writes(t.body))
+    own = _own_positions(writes, t.var)
+    found = []
+    for place in own:
+        sorts = {w.sort for w in writes if w.ref.place is place}
+        if place.visibility == "local" and _declared_inside(place, t.body):
+            found.append(Merged(place, "local"))
+        elif own[place]:
+            found.append(Merged(place, "own"))
+        elif sorts == {"add"}:
+            found.append(Merged(place, "added" if place.word == "counter" else "laid"))
+        elif _own_positions([w for w in writes if w.sort == "take"], t.var).get(place) and "set" not in sorts:
+            found.append(Merged(place, "passed"))
+    return found
 
 
 def _own_positions(writes: list[Write], var: core.Variable) -> dict[core.Place, set[int]]:

@@ -253,6 +253,8 @@ class Reach:
 
     def assume(self, e: core.Expr, yes: bool) -> Iterator[tuple[core.Expr, Range]]:
         """The ranges in which values lie if a condition holds, or if it does not."""
+        if not isinstance(e, core.Const):
+            yield e, (int(yes), int(yes))
         match e:
             case core.Not():
                 yield from self.assume(e.item, not yes)
@@ -264,8 +266,6 @@ class Reach:
                 flipped = {"<": ">", ">": "<", "<=": ">=", ">=": "<="}.get(op, op)
                 yield from self._bound(e.left, op, self.range(e.right))
                 yield from self._bound(e.right, flipped, self.range(e.left))
-            case core.Read() | core.Var() | core.OptionValue() | core.FieldOf() | core.Call() if isinstance(e.type, BoolT):
-                yield e, (int(yes), int(yes))
 
     def _bound(self, e: core.Expr, op: str, by: Range) -> Iterator[tuple[core.Expr, Range]]:
         if isinstance(e, core.Const):

@@ -117,15 +117,24 @@ class _Maker:
         """One closure for each node.  In the fast build nothing is left of steps that only have a name, and a loop
         in which nobody is asked runs as a loop of the host."""
         nodes = list(g.nodes) if self.emit is not None or self.watch is not None else [_past_names(n, g.nodes) for n in g.nodes]
-        self.made.extend(self.step(node) for node in nodes)
-        for node in nodes:  # effects and the question after them are one step
-            after = nodes[node.next] if isinstance(node, graph.Do) else None
-            if isinstance(node, graph.Do) and isinstance(after, graph.Test):
-                self.made[node.id] = self._do_and_test(node, after)
-        for node in nodes:
-            head = nodes[node.next] if isinstance(node, graph.EachStart) else None
-            if isinstance(node, graph.EachStart) and isinstance(head, graph.EachHead) and _closed(head, nodes):
-                self.made[node.id] = self._host_loop(node, head, nodes)
+        self.made.extend([_never] * len(nodes))
+        todo, seen = [g.entry], set[int]()
+        while todo:  # what stands inside another closure is not built again
+            at = todo.pop()
+            if at < 0 or at in seen:
+                continue
+            seen.add(at)
+            node = nodes[at]
+            after = nodes[node.next] if isinstance(node, graph.Do | graph.EachStart) else None
+            if isinstance(node, graph.Do) and isinstance(after, graph.Test):  # effects and the question after them are one step
+                self.made[at] = self._do_and_test(node, after)
+                todo.extend(graph.followers(after))
+            elif isinstance(node, graph.EachStart) and isinstance(after, graph.EachHead) and _closed(after, nodes):
+                self.made[at], is_whole = self._host_loop(node, after, nodes)
+                todo.extend((after.exit,) if is_whole else (after.body, after.exit))
+            else:
+                self.made[at] = self.step(node)
+                todo.extend(graph.followers(node))
         return self.made
 
     def _do_and_test(self, node: graph.Do, after: graph.Test) -> Step:
@@ -159,13 +168,14 @@ class _Maker:
             return _branch(self.code.expr(node.test).fn, yes, no)
         return None
 
-    def _host_loop(self, node: graph.EachStart, head: graph.EachHead, nodes: list[graph.AnyNode]) -> Step:
+    def _host_loop(self, node: graph.EachStart, head: graph.EachHead, nodes: list[graph.AnyNode]) -> tuple[Step, bool]:
+        """The loop, and whether its body is part of it."""
         items, order, var = self.code.seq(node.base), self._order(node.order), self.code.variable(head.var)
         body, top, exit_, made = head.body, head.id, head.exit, self.made
         effect = self._straight(body, top, nodes) if order is None else None
         budget, origin = self.code.budget, node.origin
         if effect is _nothing:
-            return _jump(exit_)
+            return _jump(exit_), True
         if effect is not None:
 
             def one(s: State) -> int:
@@ -178,7 +188,7 @@ class _Maker:
                     effect(s)
                 return exit_
 
-            return one
+            return one, True
 
         def several(s: State) -> int:
             found = items(s)
@@ -195,7 +205,7 @@ class _Maker:
             budget.spend(before - left + (not left), origin)
             return exit_
 
-        return several
+        return several, False
 
     def effects(self, node: graph.Do) -> tuple[Callable[[State], None], ...]:
         """What a node does; of what is only said the fast build knows nothing."""
@@ -391,7 +401,7 @@ def _past_names(node: graph.AnyNode, nodes: tuple[graph.AnyNode, ...]) -> graph.
     new: dict[str, Any] = {name: past(getattr(node, name)) for name in ("next", "yes", "no", "body", "exit") if hasattr(node, name)}
     if isinstance(node, graph.Ask):
         new["bodies"] = tuple(past(b) for b in node.bodies)
-    return evolve(node, **new) if new else node
+    return evolve(node, **new) if any(getattr(node, name) != to for name, to in new.items()) else node
 
 
 def _closed(head: graph.EachHead, nodes: list[graph.AnyNode]) -> bool:
@@ -407,6 +417,10 @@ def _closed(head: graph.EachHead, nodes: list[graph.AnyNode]) -> bool:
             return False
         todo.extend(graph.followers(node))
     return True
+
+
+def _never(s: State) -> int:
+    raise AssertionError("a node that no way leads to")
 
 
 def _nothing(s: State) -> None:

@@ -647,11 +647,10 @@ def _callback(rule: Rule, current: Callable[[], Build]) -> Callback:
         c = _children(children, kept, missing_at_end)
         if may_vanish and len(c) == 1:
             return c[0], start, end
-        mark = next((x for x in c if type(x) is Token and x.type == "MARK"), None) if bears_mark else None
-        if mark is not None:
-            c.remove(mark)
+        at = next((i for i, x in enumerate(c) if type(x) is Token and x.type == "MARK"), -1) if bears_mark else -1
+        mark = c.pop(at)[1:-1].strip() if at >= 0 else None
         build = current()
-        return method(build, build.span(start, end), c, None if mark is None else mark[1:-1].strip()), start, end
+        return method(build, build.span(start, end), c, mark), start, end
 
     return made
 

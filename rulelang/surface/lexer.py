@@ -77,22 +77,23 @@ class WordLexer(Lexer):
     def _token(self, text: str, at: int, end: int, accepts: Any) -> Token | None:
         if text[at] == "\n":
             return self._match("_NL", text, at, end)
-        word = _WORD.match(text, at, end)
-        if word is None:
+        found = _WORD.match(text, at, end)
+        if found is None:
             for name in self.others:
                 if name in accepts and (made := self._match(name, text, at, end)) is not None:
                     return made
             return None
-        for name in self.words.get(word.group(), ()):
+        word = found.group()
+        for name in self.words.get(word, ()):
             if name in accepts and (made := self._match(name, text, at, end)) is not None:
                 return made
-        if word.group() in _PREPOSITIONS:
+        if word in _PREPOSITIONS:
             return None  # never a name, or a line with one preposition too many would be read as something else
-        if word.group() in _AFTER_A_TYPE and text[max(0, at - 8) : at].rstrip().endswith(".."):
+        if word in _AFTER_A_TYPE and text[max(0, at - 8) : at].rstrip().endswith(".."):
             return None  # `0.. public`: no end of the range, but a comma too few
-        for name in _NAMES:
-            if name in accepts and (made := self._match(name, text, at, end)) is not None:
-                return made
+        sort = _NAMES[word[0].isupper()]
+        if sort in accepts and self.patterns[sort].fullmatch(word):
+            return Token(sort, word, at, end_pos=found.end())
         return None
 
     def _match(self, name: str, text: str, at: int, end: int) -> Token | None:

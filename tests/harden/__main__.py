@@ -1,11 +1,11 @@
-"""`python -m tests.harden secrets --n 20000`: runs a row, prints its figures, and ends with 1 if it found a fault."""
+"""`python -m tests.harden bad-saves --n 20000`: runs a row, prints its figures, and ends with 1 if it found a fault."""
 
 import argparse
 import sys
 from importlib import import_module
 from pathlib import Path
 
-ROWS = sorted(p.stem for p in Path(__file__).parent.glob("[a-z]*.py"))
+ROWS = sorted(p.stem.replace("_", "-") for p in Path(__file__).parent.glob("[a-z]*.py"))
 
 
 def main() -> int:
@@ -14,7 +14,7 @@ def main() -> int:
     parser.add_argument("--n", type=int, default=1000)
     parser.add_argument("--seed", type=int, default=1)
     said = parser.parse_args()
-    report = import_module(f"tests.harden.{said.row}").run(said.n, said.seed)
+    report = import_module(f"tests.harden.{said.row.replace('-', '_')}").run(said.n, said.seed)
     for fault in report.faults:
         print(fault)
     print(f"{said.row}: {report.line}")
