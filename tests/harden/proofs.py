@@ -44,7 +44,7 @@ SORTS = (  # what a match says when it stops, and the claims that were to rule i
     (r"nothing can be chosen", {"options"}),
     (r"more than \d+ options", {"many"}),
     (r"chance has nothing", {"chance"}),
-    (r"goes round", {"end"}),
+    (r"goes round|steps without asking", {"end"}),
 )
 EDITS = (
     (r"\s*, only if [^{\n]*", ""),
