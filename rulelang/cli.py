@@ -283,11 +283,9 @@ def _provable(loads: "list[Loaded]", played: "dict[str, Games]") -> "Iterator[tu
 
 
 def _prove(game: "core.Game", games: "Games | None") -> None:
-    from rulelang.prove import order
     from rulelang.prove.report import lines
 
     _say(lines(game, games))
-    _say(order.lines(game))
     click.echo()
 
 

@@ -122,7 +122,7 @@ def test_what_is_proved_and_what_is_not(tmp_path: Path, body: str, sort: str, ex
 
 def test_no_match_stops_where_it_is_proved_that_it_does_not() -> None:
     """Broken games stop; wherever they do, a claim of that sort stood there, and it was left open."""
-    figures = broken.run(40, seed=3, largest=30_000)
+    figures = broken.run(40, seed=4, largest=30_000)
     assert figures.faults == []
     assert sum(figures.stops.values()) > 0, "no change broke a game: the property was not tried"
 
