@@ -26,7 +26,7 @@ def togethers(game: core.Game) -> dict[str, list[core.Together]]:
 
 
 def reasons(t: core.Together) -> str:
-    """each changes only their own `seals`; into `box` pieces are only laid"""
+    """each changes only their own `points`; into `box` pieces are only laid"""
     by: dict[str, list[str]] = {}
     for m in merged(t):
         by.setdefault(m.why, []).append(f"`{m.place.name}`")
