@@ -16,7 +16,6 @@ from rulelang.runtime.machine import Machine
 from rulelang.runtime.program import Program, make_program
 from rulelang.runtime.settings import combinations, option_word
 from rulelang.runtime.values import State
-from rulelang.source import Span
 
 
 @frozen
@@ -45,7 +44,7 @@ def check_counts(loaded: Loaded) -> None:
     for origin, path in steps.items():
         if origin not in reached or (origin.span.source.path, origin.span.start) not in happens:
             hint = "no player count and no option leads here: change the condition above it, or leave the step out"
-            loaded.problems.add("R341", f"`{path}` never happens", _first_line(origin.span), hint)
+            loaded.problems.add("R341", f"`{path}` never happens", origin.span.first_line, hint)
 
 
 def _begin_all(loaded: Loaded, game: core.Game, flow: Flow, reached: set[core.Origin], steps: dict[core.Origin, str]) -> None:
@@ -82,11 +81,6 @@ def _first(s: State, name: str, items: tuple[int, ...], t: Type, whole: bool) ->
     return items if whole else items[:1]
 
 
-def _first_line(span: Span) -> Span:
-    end = span.source.text.find("\n", span.start)
-    return Span(span.source, span.start, min(span.end, end if end >= 0 else span.end))
-
-
 def _report(loaded: Loaded, message: str, tables: list[Stopped], always: bool) -> None:
     """One finding for one line, however many player counts and options it stops."""
     assert loaded.game is not None and loaded.names is not None
@@ -106,7 +100,7 @@ def _report(loaded: Loaded, message: str, tables: list[Stopped], always: bool) -
     loaded.problems.add(
         "R340",
         f"{shown}the rules stop before anybody is asked: {message}",
-        _first_line(span),
+        span.first_line,
         hint,
         heading=origin.heading if isinstance(origin, core.Origin) else "",
         notes=[Note(c, "called from here") for c in origin.calls[-2:]] if isinstance(origin, core.Origin) else [],

@@ -57,6 +57,12 @@ class Span:
     def text(self) -> str:
         return self.source.text[self.start : self.end]
 
+    @property
+    def first_line(self) -> "Span":
+        """As much of it as a message shows of a block."""
+        end = self.source.text.find("\n", self.start)
+        return Span(self.source, self.start, min(self.end, end if end >= 0 else self.end))
+
     def __str__(self) -> str:
         return f"{self.source.path}:{self.line}:{self.column}"
 

@@ -57,7 +57,7 @@ def report_idle(noticed: Noticed, game: core.Game, names: Names, problems: Probl
         idle = place not in noticed.read and place not in noticed.limited and place.name not in asked
         if idle and place.span.source.path in looked_at:
             written = noticed.changed[place]
-            notes = [Note(_first_line(written.span), "changed here")] if place.visibility != "local" else []
+            notes = [Note(written.span.first_line, "changed here")] if place.visibility != "local" else []
             problems.add(
                 "R343", f"`{place.name}` is changed, and nothing ever reads it", _named(place.span, place.name),
                 "read it in a rule, in the ranking or in a claim; or leave it out, and the lines that change it",
@@ -96,8 +96,8 @@ def _report_options(noticed: Noticed, problems: Problems, looked_at: set[str]) -
             if b.origin.span.source.path in looked_at:
                 problems.add(
                     "R344", f"`{a.name}` and `{b.name}` are the same choice: whatever is chosen, the same happens",
-                    _first_line(b.origin.span), "leave one of them out, or say what it does",
-                    heading=decide.origin.heading, notes=[Note(_first_line(a.origin.span), "the other one")], is_error=False,
+                    b.origin.span.first_line, "leave one of them out, or say what it does",
+                    heading=decide.origin.heading, notes=[Note(a.origin.span.first_line, "the other one")], is_error=False,
                 )  # fmt: skip
 
 
@@ -119,12 +119,7 @@ def expected(names: Names) -> Iterator[str]:
 
 def _named(span: Span, name: str) -> Span:
     found = re.search(rf"\b{name}\b", span.text)
-    return _first_line(span) if found is None else Span(span.source, span.start + found.start(), span.start + found.end())
-
-
-def _first_line(span: Span) -> Span:
-    end = span.source.text.find("\n", span.start)
-    return Span(span.source, span.start, min(span.end, end if end >= 0 else span.end))
+    return span.first_line if found is None else Span(span.source, span.start + found.start(), span.start + found.end())
 
 
 # ---------------------------------------------------------------- options that do the same

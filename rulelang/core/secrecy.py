@@ -132,9 +132,9 @@ class _Flow:
         notes += [Note(span, "read here") for span in secret.trail if span.start != origin.span.start]
         self.problems.add(
             "R260", f"{what}, and it tells of `{secret.place.name}`{of}, which is {secret.place.visibility}",
-            _first_line(origin.span),
+            origin.span.first_line,
             hint or f"lay open what it depends on first: move it from `{secret.place.name}` to a public place",
-            heading=origin.heading, notes=[*notes, Note(_first_line(secret.place.span), "declared here")],
+            heading=origin.heading, notes=[*notes, Note(secret.place.span.first_line, "declared here")],
         )  # fmt: skip
 
     def seen(self, ref: core.PlaceRef, found: Label, what: str, origin: core.Origin) -> None:
@@ -334,7 +334,7 @@ def _join(labels: Iterable[Label]) -> Label:
 
 def _on(label: Label, s: core.Action) -> Label:
     """The same secrets, carried on by this line; a way that comes round again is shown once."""
-    here = _first_line(s.origin.span)
+    here = s.origin.span.first_line
     return frozenset(x if _shown(here, x.trail) else evolve(x, trail=(*x.trail, here)) for x in label)
 
 
@@ -351,8 +351,3 @@ def _wider(a: Env, b: Env) -> Env:
 def _anybodys(known: Known, who: core.Variable) -> Known:
     """After the pass of one player the next has the same name: what was theirs is somebody's."""
     return Known(*(frozenset(evolve(x, owner=None) if x.owner is who else x for x in label) for label in (known.content, known.size)))
-
-
-def _first_line(span: Span) -> Span:
-    end = span.source.text.find("\n", span.start)
-    return Span(span.source, span.start, min(span.end, end if end >= 0 else span.end))

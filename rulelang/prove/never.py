@@ -9,7 +9,6 @@ from rulelang.diagnostics import Problems, printable
 from rulelang.names.table import Names
 from rulelang.prove.reach import Never, nevers, unasked
 from rulelang.runtime.settings import MANY, combinations, option_word
-from rulelang.source import Span
 
 
 def report_nevers(game: core.Game, flow: Flow, names: Names, problems: Problems) -> set[tuple[str, int]]:
@@ -18,18 +17,18 @@ def report_nevers(game: core.Game, flow: Flow, names: Names, problems: Problems)
     found, reached = nevers(game, flow.functions.values(), {var for var, _ in flow.noticed.lets})
     for never in found:
         if never.span.source.path in looked_at:
-            problems.add("R342", _said(never), _first_line(never.span), _hint(never), heading=never.heading, is_error=False)
+            problems.add("R342", _said(never), never.span.first_line, _hint(never), heading=never.heading, is_error=False)
     asked = set(expected(names))
     for table, row, keys in unasked(game, flow.noticed.lookups):
         if row.source.path in looked_at and table.name not in asked and table.name not in game.maps:
             problems.add(
-                "R345", f"nothing asks for this row of `{table.name}`", _first_line(row),
+                "R345", f"nothing asks for this row of `{table.name}`", row.first_line,
                 f"what the rules ask for is {keys}: leave the row out, or ask for more", is_error=False,
             )  # fmt: skip
     for option, words in _refused(game):
         if option.span.source.path in looked_at:
             hint = "no number of players and no other option allows it: change `only if`, or leave the value out"
-            problems.add("R342", f"`{option.name}` can never be {words}", _first_line(option.span), hint, is_error=False)
+            problems.add("R342", f"`{option.name}` can never be {words}", option.span.first_line, hint, is_error=False)
     return reached
 
 
@@ -73,8 +72,3 @@ def _refused(game: core.Game) -> Iterator[tuple[core.Option, str]]:
         left = [v for v in option.values if v not in seen[option.name]]
         if left and seen[option.name]:
             yield option, " or ".join(option_word(game, option, v) for v in left)
-
-
-def _first_line(span: Span) -> Span:
-    end = span.source.text.find("\n", span.start)
-    return Span(span.source, span.start, min(span.end, end if end >= 0 else span.end))

@@ -20,7 +20,6 @@ from rulelang.runtime.program import ForkCode, Program, make_program
 from rulelang.runtime.settings import combinations, option_word
 from rulelang.runtime.values import State
 from rulelang.runtime.words import Words
-from rulelang.source import Span
 
 MATCHES = 10  # of each player count, with the usual options
 CHOICES = 40  # of one match
@@ -62,14 +61,8 @@ def show_orders(game: core.Game, flow: Flow, problems: Problems) -> None:
         mine = [d for d in mine if not d.notes]
         if mine:
             tried = attempt(game, flow, t.origin.span.start)
-            note = Note(_first_line(t.origin), told(game, tried))
+            note = Note(t.origin.span.first_line, told(game, tried))
             problems.found[:] = [evolve(d, notes=(*d.notes, note)) if d in mine else d for d in problems.found]
-
-
-def _first_line(origin: core.Origin) -> Span:
-    span = origin.span
-    end = span.source.text.find("\n", span.start)
-    return evolve(span, end=min(span.end, end if end >= 0 else span.end))
 
 
 def told(game: core.Game, tried: Tried) -> str:
