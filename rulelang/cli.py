@@ -208,14 +208,18 @@ def list_games() -> None:
 @click.option("--playouts", type=click.IntRange(1), metavar="N", help="Play N random matches of every player count, option and layer.")
 @click.option("--seed", type=int, help="Other random matches; the same seed, the same matches.")
 @html_option
+@click.option(
+    "--stdin-filename", "stdin_file", type=click.Path(path_type=Path), metavar="FILE", help="Where `-` belongs, as an editor says it."
+)
 @click.option("--untrusted", is_flag=True, help="Check files of strangers: in a process of its own, which is stopped if it takes too much.")
 @click.option("--seconds", type=click.IntRange(1), default=60, show_default=True, help="Of the processor, for --untrusted.")
 @click.option("--memory", type=click.IntRange(100), default=1000, show_default=True, metavar="MB", help="For --untrusted.")
 def check(
     games: tuple[str, ...], layers: tuple[str, ...], form: str, proofs: bool, playouts: int | None, seed: int | None, html: Path | None,
-    untrusted: bool, seconds: int, memory: int,
+    stdin_file: Path | None, untrusted: bool, seconds: int, memory: int,
 ) -> int:  # fmt: skip
-    """All findings of all files, for every declared number of players.  `-` reads standard input.
+    """All findings of all files, for every declared number of players.  `-` reads standard input, as if it stood in the
+    file of --stdin-filename: findings are shown there, and `use` looks beside it.
 
     With --playouts also what random matches bring to light: where nobody can go on, claims that do not hold, each with
     the shortest match that was found as a file, and which rules never fired.
@@ -228,6 +232,10 @@ def check(
         raise UsageError("--html and --seed are about random matches: add --playouts 200")
     if playouts is not None and "-" in games:
         raise UsageError("random matches are played by several processes: name a file instead of `-`")
+    if stdin_file is not None and "-" not in games:
+        raise UsageError("--stdin-filename says where standard input belongs: add `-` to what is checked")
+    if stdin_file is not None and not stdin_file.parent.is_dir():
+        raise UsageError(f"{stdin_file.parent}: no such folder")
     if untrusted:
         from rulelang.untrusted import run
 
@@ -235,9 +243,10 @@ def check(
             raise UsageError("--untrusted and --playouts do not go together: many processes play, one is watched")
         sys.stdout.flush()
         shown = [f"--format={form}", *(["--proofs"] if proofs else ())]
-        return run(["check", *shown, *(f"--with={layer}" for layer in layers), "--", *games], memory, seconds)
+        named = [f"--stdin-filename={stdin_file}"] if stdin_file is not None else []
+        return run(["check", *shown, *(f"--with={layer}" for layer in layers), *named, "--", *games], memory, seconds)
     with uncollected():  # around both: what the first leaves would be looked through before the second begins
-        pairs = [pair for game in games for pair in _load_each(game, _layers(layers))]
+        pairs = [pair for game in games for pair in _load_each(game, _layers(layers), stdin_file)]
         loads = [loaded for _, loaded in pairs]
         for loaded in loads:
             check_counts(loaded)
@@ -370,14 +379,15 @@ def _progress(total: int, of: str = "random matches") -> Iterator[Callable[[int]
         yield lambda n: bar.update(task, advance=n, refresh=True)
 
 
-def _load_each(what: str, layers: tuple[str, ...]) -> "Iterator[tuple[str, Loaded]]":
+def _load_each(what: str, layers: tuple[str, ...], stdin_file: Path | None = None) -> "Iterator[tuple[str, Loaded]]":
     """A game; or standard input; or every file of a folder that is not one game: each with the name to load it by."""
     from rulelang import pipeline
     from rulelang.diagnostics import Problems
 
     if what == "-":
-        source = pipeline.decode(sys.stdin.buffer.read(USUAL.file + 1), "<standard input>")
-        yield what, pipeline.load_file(Path("stdin.rule"), layers, Problems(limit=USUAL.findings), source)
+        shown = "<standard input>" if stdin_file is None else pipeline.shown_as(stdin_file)
+        source = pipeline.decode(sys.stdin.buffer.read(USUAL.file + 1), shown)
+        yield what, pipeline.load_file(stdin_file or Path("stdin.rule"), layers, Problems(limit=USUAL.findings), source)
         return
     files = _files(what) if not layers else []
     if not files:

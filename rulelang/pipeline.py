@@ -174,8 +174,8 @@ def _first_words(path: Path) -> list[str]:
 
 def read(path: Path, limits: Limits = USUAL) -> SourceFile:
     """A rule file as text: size first, then encoding."""
-    shown = _shown(path)
-    return decode(read_limited(path, limits.file, shown), shown, limits)
+    name = shown_as(path)
+    return decode(read_limited(path, limits.file, name), name, limits)
 
 
 def decode(raw: bytes, shown: str, limits: Limits = USUAL) -> SourceFile:
@@ -192,7 +192,8 @@ def decode(raw: bytes, shown: str, limits: Limits = USUAL) -> SourceFile:
     return SourceFile(shown, unicodedata.normalize("NFC", text.replace("\r\n", "\n").replace("\r", "\n")))
 
 
-def _shown(path: Path) -> str:
+def shown_as(path: Path) -> str:
+    """The name of a file in messages."""
     try:
         return str(path.resolve().relative_to(Path.cwd().resolve()))
     except ValueError:

@@ -65,6 +65,18 @@ def test_check_reads_standard_input() -> None:
     fails(rulelang("check", "-", stdin=WRONG), 1, "<standard input>:3:11")
 
 
+def test_standard_input_stands_in_a_file_that_is_not_saved_yet(tmp_path: Path) -> None:
+    (tmp_path / "jar.rule").write_text('library jar "Jar"\n\ndefine dues = 5\n')
+    said = ["check", "-", "--stdin-filename", str(tmp_path / "x.rule"), "--format", "json"]
+    using = WRONG.replace("step a", "use jar\nstep a")
+    for told in (rulelang(*said, stdin=using), rulelang(*said, "--untrusted", stdin=using)):
+        found = json.loads(told.stdout)["findings"]
+        assert [(f["code"], f["place"]["file"]) for f in found] == [("R103", str(tmp_path / "x.rule"))], told.stdout + told.stderr
+    assert not (tmp_path / "x.rule").exists()
+    fails(rulelang("check", "visby", "--stdin-filename", "x.rule"), 2, "add `-`")
+    fails(rulelang("check", "-", "--stdin-filename", str(tmp_path / "none" / "x.rule"), stdin=WRONG), 2, "no such folder")
+
+
 def test_check_speaks_to_programs_with_paths_from_the_working_directory(tmp_path: Path) -> None:
     folder = tmp_path / "my games"
     folder.mkdir()
