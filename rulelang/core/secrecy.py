@@ -72,6 +72,7 @@ class _Flow:
     asked: bool = False  # this thread has surely been asked before: a second question is not noticed
     inside: bool = False  # of an option or a thread: steps and passes are not announced
     looked_at: set[str] = field(factory=set)  # lines whose outcome somebody sees
+    read: dict[int, tuple[core.Call, tuple[core.PlaceRef, ...]]] = field(factory=dict)  # what each call reads
 
     # ------------------------------------------------------------ values
 
@@ -86,7 +87,9 @@ class _Flow:
             case core.PlaceRef():
                 return self.place(e) | self.keys(e)
             case core.Call():
-                return _join([*(self.place(r) for r in refs_in(e, sizes=False)), *map(self.label, e.args)])
+                if id(e) not in self.read:
+                    self.read[id(e)] = e, tuple(refs_in(e, sizes=False))
+                return _join([*map(self.place, self.read[id(e)][1]), *map(self.label, e.args)])
             case tuple():
                 return _join(map(self.label, e))
         if not (has(type(e)) and isinstance(e, core.Value | core.Action | core.Order)):
@@ -344,10 +347,16 @@ def _shown(here: Span, trail: tuple[Span, ...]) -> bool:
 
 def _wider(a: Env, b: Env) -> Env:
     """What is known after one way or the other."""
-    both = {k: Known(a[k].content | b[k].content, a[k].size | b[k].size) for k in a.keys() & b.keys() if a[k] != b[k]}
-    return {**b, **a, **both}
+    found = {**b, **a}
+    for k, other in b.items():
+        here = found[k]
+        if here is not other and not (here.content >= other.content and here.size >= other.size):  # most are as they were
+            found[k] = Known(here.content | other.content, here.size | other.size)
+    return found
 
 
 def _anybodys(known: Known, who: core.Variable) -> Known:
     """After the pass of one player the next has the same name: what was theirs is somebody's."""
+    if not any(x.owner is who for label in (known.content, known.size) for x in label):
+        return known
     return Known(*(frozenset(evolve(x, owner=None) if x.owner is who else x for x in label) for label in (known.content, known.size)))
