@@ -12,7 +12,7 @@ from rulelang.core import nodes as core
 from rulelang.core.check import check
 from rulelang.core.flow import Flow
 from rulelang.core.scope import Bound, Scope
-from rulelang.core.types import PLAYER, BoolT, ErrorT, KindT, MaybeT, NumberT, PieceT, PlayerT, SetT, Type, plain
+from rulelang.core.types import PLAYER, BoolT, ErrorT, KindT, MaybeT, NumberT, PieceT, PlayerT, SetT, Type, plain, within
 from rulelang.diagnostics import Diagnostic, Note, Problems, near, several
 from rulelang.errors import RuleError, UsageError
 from rulelang.graph.layout import Universe
@@ -169,8 +169,7 @@ class _Run:
             function = self.flow.functions.get(id(d))
             if d is None or function is None:
                 raise Failed("R401", f"`{line.target.name}` cannot be given", line.span, "only a value without measures can")
-            params = function.params[1:] if d.per_player else function.params
-            keys = tuple(self._key(k, p.type, line.span) for k, p in zip(line.target.keys, params, strict=False))
+            keys = self._keys(d, function, line)
             for owner, value in self._by_owner(line, d.per_player):
                 given.setdefault(id(d), []).append((owner, keys, self._literal(value, function.type)))
         self.game, self.flow = check(self.names, problems, given, self.game.limits)
@@ -197,6 +196,18 @@ class _Run:
         if not isinstance(k, int):
             raise Failed("R401", f"`{k}` is no number", span)
         return k
+
+    def _keys(self, d: Definition, function: core.Function, line: nodes.ExState) -> tuple[int, ...]:
+        """`price(2)`: what stands between the brackets, as the definition takes it."""
+        params = function.params[1:] if d.per_player else function.params
+        if len(params) != len(line.target.keys):
+            raise Failed("R216", f"`{d.name}` has {several(len(params), 'key')}, here are {len(line.target.keys)}", line.target.span)
+        keys = tuple(self._key(k, p.type, line.span) for k, p in zip(line.target.keys, params, strict=True))
+        for k, p in zip(keys, params, strict=True):
+            if not within(NumberT(k, k), p.type):
+                message = f"`{p.name}` of `{d.name}` is {p.type}, this is the number {k}"
+                raise Failed("R249", message, line.target.span, "give a number of this range, or write a wider range")
+        return keys
 
     def _seat(self, name: str, span: Span) -> int:
         if name not in self.seats:
@@ -688,10 +699,9 @@ class _Run:
         function = flow.function(d, self._scope(), line.span)
         self._checked(problems, line.span)
         assert function is not None
-        params = function.params[1:] if d.per_player else function.params
-        if len(params) != len(line.target.keys):
-            raise Failed("R216", f"`{d.name}` has {several(len(params), 'key')}, here are {len(line.target.keys)}", line.target.span)
-        keys = tuple(core.Const(self._key(k, p.type, line.span), type=p.type) for k, p in zip(line.target.keys, params, strict=True))
+        own = len(function.params) - len(line.target.keys)
+        types = [p.type for p in function.params[own:]]
+        keys = tuple(core.Const(k, type=t) for k, t in zip(self._keys(d, function, line), types, strict=True))
         for owner, value in self._by_owner(line, d.per_player):
             args = (() if owner is None else (core.Const(owner, type=PLAYER),)) + keys
             found, t = self._value(core.Call(function, args, type=function.type))

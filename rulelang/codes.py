@@ -88,6 +88,7 @@ CODES: dict[str, Code] = {
     "R246": Code("who sees it?", "Every place says one of these: `public`, all see it; `private`, its owner does; `hidden`, nobody does."),
     "R247": Code("nothing that one could choose", "Somebody chooses among pieces, players, members of a kind, or the numbers of a range."),
     "R248": Code("values of an option", "An option lists its values, and `usually` names one of them."),
+    "R249": Code("a number out of its range", "A definition or a verb writes which numbers it takes, `n: 1..3`, and a definition may write which it gives, `gives 1..6`. This is none of them. Where it depends on the match, `check --proofs` says whether it can happen."),
     "R250": Code("a counter that is full", "The counter has a last number. What happens to what goes beyond it? Say that it is lost, or leave the upper end open: `0..`."),
     "R252": Code("pieces without a start", "When a match begins, all pieces of a kind lie in one place. That place says `starts with all ...`; from there a first step can deal them out."),
     "R260": Code("a rule that tells a secret", "Somebody would see an outcome that comes of a place which they may not see. Lay open first what it depends on: a piece that lies in a public place is no secret any more."),

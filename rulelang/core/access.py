@@ -24,7 +24,9 @@ from rulelang.core.types import (
     SetT,
     Type,
     fits,
+    meet,
     plain,
+    within,
 )  # fmt: skip
 from rulelang.core.world import World
 from rulelang.diagnostics import Note, Problems, near, several
@@ -101,6 +103,19 @@ class Access:
                 self.wrong("R210", f"{what} is {wanted}, this is {found.type}", span, hint or self._type_hint(found, wanted, span), scope)
             return core.Const(0, type=ERROR, span=span)
         return self.sure(found) if isinstance(found.type, MaybeT) and not isinstance(wanted, MaybeT | ErrorT) else found
+
+    def held(self, found: core.Expr, wanted: Type, span: Span, what: str, scope: Scope) -> core.Expr:
+        """A number in the range that the declaration writes: known to be there, or looked at while playing."""
+        here, there = plain(found.type), plain(wanted)
+        if not isinstance(here, NumberT) or not isinstance(there, NumberT) or within(here, there):
+            return found
+        narrowed = meet(here, there)
+        if narrowed is None:
+            hint = "give a number of this range, or write a wider range"
+            self.wrong("R249", f"{what} is {wanted}, this is {found.type}", span, hint, scope)
+            return core.Const(0, type=ERROR, span=span)
+        made = MaybeT(narrowed) if isinstance(found.type, MaybeT) else narrowed
+        return core.Within(found, what, there.low, there.high, type=made, span=span, source=found.source)
 
     def _type_hint(self, found: core.Expr, wanted: Type, span: Span) -> str:
         if isinstance(found.type, SetT) and isinstance(wanted, NumberT):

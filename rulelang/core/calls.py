@@ -48,7 +48,8 @@ class Calls(Access):
 
     def _measured(self, measure: Measure, item: core.Expr) -> core.Expr:
         value = self.value(measure.expr, measure.scope.about(item, item.type))
-        return self.want(value, measure.type, measure.expr.span, measure.title, measure.scope)
+        value = self.want(value, measure.type, measure.expr.span, measure.title, measure.scope)
+        return self.held(value, measure.type, measure.expr.span, measure.title, measure.scope)
 
     def _noun_phrase(self, e: nodes.NounPhrase, scope: Scope, want: Type | None) -> core.Expr:
         match e.head:
@@ -235,7 +236,8 @@ class Calls(Access):
         written = list(params) + [said.get(a.word, a.default) for a in s.args]
         for e, var in zip(written, function.params[len(made) :], strict=True):
             assert e is not None
-            made.append(self.want(self.value(e, scope, var.type), var.type, e.span, f"`{var.name}` of `{d.name}`", scope))
+            what = f"`{var.name}` of `{d.name}`"
+            made.append(self.held(self.want(self.value(e, scope, var.type), var.type, e.span, what, scope), var.type, e.span, what, scope))
         source = function.body.source if function.body is not None else None
         if source is not None:  # `wallet` lies where its definition says, of this player
             bound = dict(zip(function.params, made, strict=True))
@@ -268,17 +270,6 @@ class Calls(Access):
         function.body = self._overridden(d, params, self._body(d, inner))
         self.expanding.pop()
         function.type = function.body.type
-        assert isinstance(d.node, nodes.Define)
-        if d.node.gives is not None:
-            wanted = self.world.type_of(d.node.gives)
-            if not fits(function.type, wanted):
-                self.wrong(
-                    "R210",
-                    f"`{d.name}` gives {wanted}, this is {function.type}",
-                    d.node.span,
-                    "mend the value or the type after `gives`",
-                    inner,
-                )
         self.functions[id(d)] = function
         self.unfolded[id(d)] = (self.parts - before, self.deepest - self.depth)
         self.deepest = max(outer, self.deepest)
@@ -412,7 +403,8 @@ class Calls(Access):
         if free and free[0] not in variables:
             variables[free[0]] = value.type.item if isinstance(part, nodes.SetOf) and isinstance(value.type, SetT) else value.type
         if wanted is not None:
-            value = self.want(value, wanted, e.span, f"`{param.name}` of `{d.name}`", scope)
+            what = f"`{param.name}` of `{d.name}`"
+            value = self.held(self.want(value, wanted, e.span, what, scope), wanted, e.span, what, scope)
             self._allowed_word(d, param, value, e, scope)
         if isinstance(value, core.Var | core.Const):
             return inner.bind(param.name, Bound(value))
@@ -489,7 +481,14 @@ class Calls(Access):
     # ------------------------------------------------------------ bodies of value definitions
 
     def _body(self, d: Definition, scope: Scope) -> core.Expr:
-        return self.gives(d.node.body, scope, d)
+        made = self.gives(d.node.body, scope, d)
+        if not isinstance(d.node, nodes.Define) or d.node.gives is None:
+            return made
+        wanted = self.world.type_of(d.node.gives, scope.types)
+        if not fits(made.type, wanted):
+            hint = "mend the value or the type after `gives`"
+            return self.wrong("R210", f"`{d.name}` gives {wanted}, this is {made.type}", d.node.span, hint, scope)
+        return self.held(made, wanted, d.node.span, f"`{d.name}`", scope)
 
     def gives(self, body: tuple[nodes.Statement, ...], scope: Scope, d: Definition) -> core.Expr:
         """`let`, `needs` and `give` lines as one value, each inside the one before; loops over local places run first."""

@@ -457,6 +457,16 @@ class Sure(Value):
 
 
 @frozen
+class Within(Value):
+    """The `7` of `wages(7)`, where `define wages(n: 1..3)` holds it to its range; `about` is the parameter"""
+
+    item: "Expr"
+    about: str
+    low: int | None
+    high: int | None
+
+
+@frozen
 class PositionOf(Value):
     """`position of disc` in its pile; 1 is the top"""
 
@@ -467,7 +477,7 @@ class PositionOf(Value):
 Expr = Union[
     Const, Var, Read, PlayerCount, Players, OptionValue, Count, FieldOf, TableAt, Sum, Product, Quotient, Remainder,
     Compare, SameSet, All, AnyOf, Not, Filter, Exists, ForAll, FirstOf, Over, Contains, ListOf, Span_, Arranged,
-    Reversed, Others, OfKind, Case, LetIn, Demand, Call, Compute, Nth, OwnerOf, PositionOf, Sure,
+    Reversed, Others, OfKind, Case, LetIn, Demand, Call, Compute, Nth, OwnerOf, PositionOf, Sure, Within,
 ]  # fmt: skip
 
 

@@ -125,6 +125,21 @@ def fits(found: Type, wanted: Type) -> bool:
             return found == wanted
 
 
+def within(found: Type, wanted: Type) -> bool:
+    """Is every number of the one range in the other?  Of other types nothing is asked."""
+    if not isinstance(found, NumberT) or not isinstance(wanted, NumberT):
+        return True
+    low = wanted.low is None or (found.low is not None and found.low >= wanted.low)
+    return low and (wanted.high is None or (found.high is not None and found.high <= wanted.high))
+
+
+def meet(a: NumberT, b: NumberT) -> NumberT | None:
+    """The numbers of both ranges, if there are any."""
+    low = max((x for x in (a.low, b.low) if x is not None), default=None)
+    high = min((x for x in (a.high, b.high) if x is not None), default=None)
+    return None if low is not None and high is not None and low > high else NumberT(low, high)
+
+
 def join(a: Type, b: Type) -> Type | None:
     """The type that both fit, if there is one: of two `give` lines, of the items of a list."""
     if isinstance(a, ErrorT):

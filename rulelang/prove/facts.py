@@ -88,7 +88,7 @@ class Atoms:
 
     def _canonical(self, e: core.Expr) -> core.Expr:
         match e:
-            case core.Sure():
+            case core.Sure() | core.Within():
                 return self.canonical(e.item)
             case core.LetIn() if not computes(e.body):
                 return self.canonical(substituted(e.body, {e.var: e.value}))

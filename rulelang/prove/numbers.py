@@ -52,7 +52,7 @@ class Numbers:
             case core.OptionValue():
                 self.asked.add(e.option.name)
                 return number(self.settings[e.option.name])
-            case core.Sure():
+            case core.Sure() | core.Within():
                 return self._lin(e.item, depth)
             case core.Sum():
                 whole = number(0)
@@ -161,10 +161,17 @@ class Numbers:
                 return 0, None if high is None else -(-high // least) if e.up else high // least
             case core.Sure():
                 return self.bounds(e.item)
+            case core.Within():
+                return meet(self.bounds(e.item), (e.low, e.high))
             case core.Var() if e.var.name == "?":
                 return None, None
         t = plain(e.type)
         return (t.low, t.high) if isinstance(t, NumberT) else (None, None)
+
+    def held(self, e: core.Within) -> tuple[Lin, ...]:
+        """That a number is in the range to which it is held."""
+        ends = ((e.low, 1), (e.high, -1))
+        return tuple((self.lin(e.item) - number(end)) * sign for end, sign in ends if end is not None)
 
     def _product(self, e: core.Product) -> Bounds:
         (a, b), (c, d) = self.bounds(e.left), self.bounds(e.right)

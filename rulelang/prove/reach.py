@@ -130,6 +130,9 @@ class Reach:
             case core.Over() if e.op == "total":
                 low = self.range(e.value)[0]
                 return (0, None) if low is not None and low >= 0 else ANY
+            case core.Within():
+                low, high = self.range(e.item)
+                return low if e.low is None else _most(low, e.low), high if e.high is None else _least(high, e.high)
             case core.Sure():
                 low, high = self.range(e.item)
                 return (None if low is None else max(low, 0)) if isinstance(plain(e.type), KindT | PlayerT) else low, high
@@ -147,7 +150,7 @@ class Reach:
         return found
 
     def _of_type(self, t: Type) -> Range:
-        """Numbers are open: no rule holds the arguments of a definition to the range that it writes."""
+        """Numbers are open: their range is read where they come from."""
         low = -1 if isinstance(t, MaybeT) else 0
         match plain(t):
             case BoolT():

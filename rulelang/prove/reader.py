@@ -267,6 +267,8 @@ class Reader(Numbers):
         match e:
             case core.Sure():
                 return RANGES
+            case core.Within():
+                return self.is_there(e.item, facts)
             case core.FirstOf():
                 return self.has_members(e.base, facts)
             case core.Nth():

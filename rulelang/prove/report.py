@@ -38,6 +38,7 @@ WORDS = {
     "beyond": Words("a number out of its range", "`{}` does not go beyond its range", "`{}` may go beyond its range",
                     f"{IF}, or say `excess beyond ... is lost`"),
     "outside": Words("a number out of its range", "`{}` does not leave its range", "`{}` may leave its range", IF),
+    "argument": Words("a number out of its range", "{} is in its range", "{} may be outside of its range", IF),
     "start": Words("a number out of its range", "`{}` starts in its range", "`{}` may start outside of its range",
                    "give it a start that is in its range for every player count"),
     "join": Words("a number out of its range", "`{}` does not leave its range when all have changed it at once",

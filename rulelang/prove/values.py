@@ -9,7 +9,7 @@ from rulelang.core.types import MaybeT, NumberT, PieceT, SetT, Type, plain
 from rulelang.prove.facts import RANGES, Because, Bounds, Facts, Lin, all_of, number, parts
 from rulelang.prove.numbers import size_of
 from rulelang.prove.reader import Reader
-from rulelang.prove.verdict import OPEN, Claim, Verdict, judged
+from rulelang.prove.verdict import Claim, Verdict, judged
 from rulelang.source import Span
 
 Outcome = Facts | None  # nothing: this line is never passed
@@ -95,6 +95,8 @@ class Values:
                 self.call(e, facts)
             case core.Sure():
                 self.claim("none", e.span.text, e.span, judged(r.is_there(e.item, facts)))
+            case core.Within():
+                self.claim("argument", e.about, e.span, judged(all_of(*(r.holds(x, facts) for x in r.held(e)))))
             case core.Quotient() | core.Remainder():
                 right = r.lin(e.right)
                 proof = r.holds(right - number(1), facts) or r.holds(right * -1 - number(1), facts)
@@ -153,24 +155,15 @@ class Values:
             trial.value(f.body, Facts())
             self.checked[f] = trial.claims
         alone = self.checked[f]
-        fits = all(self.fits(a, p.type, facts) for a, p in zip(e.args, f.params, strict=True))
         inner = r.opened(e)
-        if (fits and all(c.proved for c in alone.values())) or inner is None or self.depth > 12:
+        if all(c.proved for c in alone.values()) or inner is None or self.depth > 12:
             for c in alone.values():
-                self.claim(c.sort, c.about, c.span, c.verdict if fits else Verdict(OPEN))
+                self.claim(c.sort, c.about, c.span, c.verdict)
             return
+        facts = facts.and_(*(x for a in e.args if isinstance(a, core.Within) for x in r.held(a)))
         self.depth += 1
         self.value(inner, facts)
         self.depth -= 1
-
-    def fits(self, e: core.Expr, t: Type, facts: Facts) -> bool:
-        """Is what is handed over in the range that the definition names?"""
-        r = self.reader
-        if isinstance(t, NumberT):
-            return all(
-                end is None or r.holds((r.lin(e) - number(end)) * sign, facts) is not None for end, sign in ((t.low, 1), (t.high, -1))
-            )
-        return True
 
     def member(self, var: core.Variable, base: core.Expr, facts: Facts) -> Facts:
         me = core.Var(var, type=var.type)

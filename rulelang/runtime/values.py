@@ -1021,6 +1021,21 @@ class Values:
 
         return Code(fn)
 
+    def _Within(self, e: core.Within) -> Code:
+        item = self.expr(e.item)
+        f, about, span = item.fn, e.about, e.span
+        low, high = -NUMBER if e.low is None else e.low, NUMBER if e.high is None else e.high
+        maybe = isinstance(e.type, MaybeT)
+        shown = f"{'' if e.low is None else e.low}..{'' if e.high is None else e.high}"
+
+        def fn(s: State) -> int:
+            found: int = f(s)
+            if not low <= found <= high and not (maybe and found == -1):
+                raise error_at(f"{about} would be {found}, outside of {shown}", core.Origin(span))
+            return found
+
+        return Code(fn)
+
     def _PositionOf(self, e: core.PositionOf) -> Code:
         universe = self.layout.universe(e.place.place.type)
         slot, item, span = self.slot(e.place).fn, self.expr(e.item).fn, e.span
