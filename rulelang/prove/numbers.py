@@ -8,6 +8,7 @@ from attrs import define, field
 from rulelang.core import nodes as core
 from rulelang.core.types import BoolT, KindT, NumberT, PieceT, PlayerT, SetT, Type, plain
 from rulelang.prove.facts import SIZE, Atom, Atoms, Bounds, Facts, Lin, computes, content, hull, meet, number, plus, substituted, times
+from rulelang.prove.laid import Laid
 
 DEPTH = 12  # definitions inside one another that are looked into
 ENDLESS = 10**15  # more than anybody counts
@@ -33,6 +34,7 @@ class Numbers:
     settings: dict[str, int]
     atoms: Atoms
     asked: set[str] = field(factory=set)  # the options that were looked at
+    laid: dict[core.Place, tuple[Laid, ...]] = field(factory=dict)  # places into which nothing comes twice
     settled: dict[core.Place, int] = field(factory=dict)  # places whose pieces never leave their owner: how many he has
     lins: dict[int, tuple[core.Expr, Lin]] = field(factory=dict)
     ends: dict[int, tuple[core.Expr, Bounds]] = field(factory=dict)
@@ -205,7 +207,7 @@ class Numbers:
             case core.Arranged() | core.Reversed():
                 return self._size(e.base)
             case core.Read() if e.place.place.holds_pieces:
-                return 0, 1 if e.place.place.word == "slot" else self.pieces(e.place.place)
+                return 0, 1 if e.place.place.word == "slot" else least_of(self.pieces(e.place.place), self.laid_at(e.place))
             case core.Filter() | core.OfKind():
                 return 0, self._size(e.base)[1]
             case core.Span_():
@@ -256,6 +258,16 @@ class Numbers:
             low, each = self.bounds(pieces.count)
             each = None if low is None or low != each else each
         return each if each is None or owned or not pieces.per_player else each * self.players
+
+    def laid_at(self, ref: core.PlaceRef) -> int | None:
+        """The most that can have been laid into a slot into which nothing comes twice."""
+        most: int | None = None
+        if ref.place in self.laid:
+            most = 0
+            for line in self.laid[ref.place]:
+                here = self.bounds(line.at(ref))[1]
+                most = None if most is None or here is None else most + max(0, here)
+        return most
 
     def slots(self, place: core.Place) -> int:
         """How many numbers a place stands for."""
