@@ -118,7 +118,11 @@ def proved(tmp_path: Path, body: str) -> dict[str, bool]:
         ("repeat 3 times\n    raise coins by 1", "end", True),
         ("move 2 Card from deck to hand\nneeds every p in players has number of hand of p <= 2", "needs", True),
         ("repeat 2 times\n    move 2 Card from deck to hand\nneeds every p in players has number of hand of p <= 2", "needs", False),
-        ("in turn each other in players starting with you\n    move 1 Card from deck to hand of you\nneeds number of hand of you <= 1", "needs", False),
+        (
+            "in turn each other in players starting with you\n    move 1 Card from deck to hand of you\nneeds number of hand of you <= 1",
+            "needs",
+            False,
+        ),
         ("raise coins by coins * coins", "number", True),  # they begin with 3
         ("repeat 9 times\n    raise coins by coins * coins", "number", False),
         ("let large = 1..(coins * 9000)\nraise coins by number of large", "kept", False),
