@@ -3,15 +3,24 @@
 import ast
 import re
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import chain, product
 from pathlib import Path
+from random import Random
 
 import pytest
+from attrs import evolve
 
 import rulelang
+from rulelang.core import nodes as core
+from rulelang.errors import RuleError, RulesError
+from rulelang.pipeline import games
+from rulelang.prove.reach import boxes, cells_left, key_range
 from rulelang.prove.report import WORDS, Games, lines
 from rulelang.prove.survey import survey
 from rulelang.prove.walk import claims
 from rulelang.runtime.settings import combinations
+from rulelang.runtime.values import Code, Values
 from tests.harden import proofs as broken
 
 FRAME = """game g "G", players 2..3
@@ -195,6 +204,59 @@ def test_no_match_stops_where_it_is_proved_that_it_does_not() -> None:
     figures = broken.run(40, seed=4, largest=30_000)
     assert figures.faults == []
     assert sum(figures.stops.values()) > 0, "no change broke a game: the property was not tried"
+
+
+def asked_in_matches(game: rulelang.Game, monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, int]]:
+    """The cells that random matches read, as (table, number of the cell)."""
+    found: set[tuple[str, int]] = set()
+    plain = Values._TableAt
+
+    def noting(self: Values, e: core.TableAt) -> Code:
+        numbered = plain(self, evolve(e, table=evolve(e.table, values=tuple(range(len(e.table.values))))))
+
+        def read(s: list[int]) -> int:
+            at = int(numbered.fn(s))
+            found.add((e.table.name, at))
+            return e.table.values[at]
+
+        return Code(read)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Values, "_TableAt", noting)
+        for players in game.players:
+            for seed in range(4):
+                with suppress(RuleError):
+                    match = game.start(players=players, seed=seed)
+                    match.play_out(Random(seed), limit=300)
+                    _ = match.scores
+    return found
+
+
+def cells_of_nobody(game: rulelang.Game) -> set[tuple[str, int]]:
+    """The cells that are said to be asked for by nobody, whether or not they are worth a warning."""
+    found: set[tuple[str, int]] = set()
+    assert game.loaded.flow is not None
+    for table, asked in boxes(game.core, game.loaded.flow.noticed.lookups).items():
+        ranges = (key_range(game.core, t) for t in table.keys)
+        numbers = {at: n for n, at in enumerate(product(*(range(low, low + size) for low, size in ranges)))}
+        for cells in cells_left(game.core, table, asked).values():
+            found.update((table.name, numbers[at]) for at in cells)
+    return found
+
+
+def test_no_match_asks_for_a_cell_that_nobody_asks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the bundled games, in those that have such cells, and in games with small mistakes in them."""
+    language = broken.ROOT / "tests" / "language" / "counts" / "bad"
+    sure = (*sorted(language.glob("*nobody_asks_for.rule")), *games().values())
+    seen = 0
+    for path in chain(sure, (b.path for b in broken.broken_games(60, 3, tmp_path, 60_000))):
+        with suppress(RulesError):
+            game = rulelang.load(str(path))
+            left = cells_of_nobody(game)
+            seen += len(left)
+            wrong = left & asked_in_matches(game, monkeypatch) if left else set()
+            assert not wrong, f"{path}: asked for in a match: {wrong}"
+    assert seen > 20, "no cells were left: the property was not tried"
 
 
 def test_most_places_of_the_games_are_proved() -> None:

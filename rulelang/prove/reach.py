@@ -570,29 +570,33 @@ class Unasked:
 def unasked(game: core.Game, lookups: Iterable[tuple[core.Table, Keys]]) -> Iterator[Unasked]:
     """Rows of tables for whose keys no rule asks; and of rows that are asked for the cells that a narrower key would leave
     out.  What has a source is a copy of what is printed: there a row says what holds from its key on."""
-    for table, asked in _boxes(game, lookups).items():
-        lows, sizes = zip(*(_keys(game, t) for t in table.keys), strict=True)
-        if any(all(_covers(r, low, low + size - 1) for r, low, size in zip(box, lows, sizes, strict=True)) for box in asked):
+    for table, asked in boxes(game, lookups).items():
+        left = cells_left(game, table, asked)
+        if not left:
             continue
         sides = [_hull(list(side)) for side in zip(*asked, strict=True)]
-        narrow = " and ".join(
-            _in_words(game, t, r)
-            for t, r, low, size in zip(table.keys, sides, lows, sizes, strict=True)
-            if not _covers(r, low, low + size - 1)
-        )
-        left: dict[Span, list[tuple[int, ...]]] = {}
-        for n, row in enumerate(table.rows):
-            at = _unflat(n, lows, sizes)
-            if not any(all(_covers(r, k, k) for r, k in zip(box, at, strict=True)) for box in asked):
-                left.setdefault(row, []).append(at)
-        sizes_of_rows = Counter(table.rows)
+        every = [(low, low + size - 1) for low, size in (key_range(game, t) for t in table.keys)]
+        narrow = [_in_words(game, t, r) for t, r, whole in zip(table.keys, sides, every, strict=True) if not _covers(r, *whole)]
+        in_row = Counter(table.rows)
         for row, cells in left.items():
-            if len(cells) == sizes_of_rows[row]:
-                yield Unasked(table, row, "", narrow)
-                continue
             beyond = [at for at in cells if _beyond(table, at, sides)]
-            if beyond and table.source is None:
-                yield Unasked(table, row, _cells_in_words(game, table, beyond), narrow)
+            if len(cells) == in_row[row]:
+                yield Unasked(table, row, "", " and ".join(narrow))
+            elif beyond and table.source is None:
+                yield Unasked(table, row, _cells_in_words(game, table, beyond), " and ".join(narrow))
+
+
+def cells_left(game: core.Game, table: core.Table, asked: set[tuple[Range, ...]]) -> dict[Span, list[tuple[int, ...]]]:
+    """The cells that lie in none of these ranges, by their rows."""
+    lows, sizes = zip(*(key_range(game, t) for t in table.keys), strict=True)
+    left: dict[Span, list[tuple[int, ...]]] = {}
+    if any(all(_covers(r, low, low + size - 1) for r, low, size in zip(box, lows, sizes, strict=True)) for box in asked):
+        return left
+    for n, row in enumerate(table.rows):
+        at = _unflat(n, lows, sizes)
+        if not any(all(_covers(r, k, k) for r, k in zip(box, at, strict=True)) for box in asked):
+            left.setdefault(row, []).append(at)
+    return left
 
 
 def _beyond(table: core.Table, at: tuple[int, ...], sides: list[Range]) -> bool:
@@ -611,7 +615,7 @@ def _named(game: core.Game) -> dict[core.Variable, core.Expr]:
     return {var: value for var, value in found.items() if var not in twice}
 
 
-def _boxes(game: core.Game, lookups: Iterable[tuple[core.Table, Keys]]) -> dict[core.Table, set[tuple[Range, ...]]]:
+def boxes(game: core.Game, lookups: Iterable[tuple[core.Table, Keys]]) -> dict[core.Table, set[tuple[Range, ...]]]:
     """The ranges of keys that are asked for together; where others depend on a key that is a member, for each member."""
     boxes: dict[core.Table, set[tuple[Range, ...]]] = {}
     for table, keys in lookups:
@@ -631,7 +635,7 @@ def _each_member(game: core.Game, keys: Keys) -> Iterator[dict[core.Variable, co
     named = [
         k for n, k in enumerate(keys) if isinstance(k, core.Var) and isinstance(k.type, KindT) and _mention(keys[:n] + keys[n + 1 :], k)
     ]
-    rows = [[core.Const(m, type=k.type) for m in range(_keys(game, k.type)[1])] for k in named]
+    rows = [[core.Const(m, type=k.type) for m in range(key_range(game, k.type)[1])] for k in named]
     if prod(len(r) for r in rows) > READ:
         named, rows = [], []
     for row in product(*rows):
@@ -662,7 +666,7 @@ def _unflat(n: int, lows: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int,
     return tuple(reversed(found))
 
 
-def _keys(game: core.Game, t: Type) -> tuple[int, int]:
+def key_range(game: core.Game, t: Type) -> tuple[int, int]:
     if isinstance(t, NumberT):
         assert t.low is not None and t.high is not None
         return t.low, t.high - t.low + 1
