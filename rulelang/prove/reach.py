@@ -5,19 +5,27 @@ Every value is read as the range in which it lies for all player counts and opti
 that stand in the line itself: one that has a name (`define bonus = 0`) is there for variants to change, and one that a
 verb is called with may be another at the next call.  What a test says holds until something on the table may change."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
+from itertools import product
+from math import prod
 
 from attrs import define, field, frozen
 
 from rulelang.core import nodes as core
 from rulelang.core.threads import walk
-from rulelang.core.types import BoolT, KindT, MaybeT, NumberT, PlayerT, SetT, Type, plain
+from rulelang.core.types import BoolT, KindT, MaybeT, NumberT, PieceT, PlayerT, SetT, Type, plain
+from rulelang.prove.facts import computes, parts, substituted
+from rulelang.prove.laid import Laid, laid_once
+from rulelang.prove.loops import kinds_narrowed, parts_of
 from rulelang.source import NOWHERE, Span
 
 Range = tuple[int | None, int | None]
 ANY: Range = (None, None)
 MAYBE: Range = (0, 1)
 DEPTH = 30
+Keys = tuple[core.Expr, ...]
+READ = 2_000  # definitions that are read with what they are called with, for one key
 
 
 @frozen
@@ -61,10 +69,19 @@ class Reach:
     fields: dict[str, Range] = field(factory=dict)
     ended: set[core.Target] = field(factory=set)
     here: Span = NOWHERE  # the line that is read
+    around: tuple[Span, ...] = ()  # the lines that call the definition which is read
+    exact: bool = False  # of keys: printed numbers, pieces and what definitions are called with count as well
+    laid: dict[core.Place, tuple[Laid, ...]] = field(factory=dict)
+    named: dict[core.Variable, core.Expr] = field(factory=dict)  # what `let` inside values stands for
+    mixed: bool = False  # a piece of any kind may come to any place
+    left: int = READ
     depth: int = 0
 
     def __attrs_post_init__(self) -> None:
         self.counts = {s.count for s in walk(self.game.flow) if isinstance(s, core.Loop)}
+        if self.exact:
+            self.laid, self.mixed = laid_once(self.game), kinds_narrowed(self.game)
+            self.named = _named(self.game)
 
     # ------------------------------------------------------------ ranges of values
 
@@ -90,7 +107,7 @@ class Reach:
             case core.Read():
                 return self._of_place(e.place.place)
             case core.Var():
-                return self.env.get(e.var, self._of_type(e.var.type))
+                return self.env[e.var] if e.var in self.env else self._of_name(e)
             case core.PlayerCount():
                 return self.game.players[0], self.game.players[-1]
             case core.OptionValue():
@@ -100,6 +117,8 @@ class Reach:
             case core.Count():
                 return self._count(e.base)
             case core.FieldOf():
+                if self.exact and isinstance(e.item, core.Const) and isinstance(plain(e.item.type), KindT) and not e.keys:
+                    return self._printed(e, e.item)
                 return self._of_field(e.name)
             case core.Sum():
                 total: Range = (0, 0)
@@ -123,8 +142,11 @@ class Reach:
             case core.Case():
                 return self._cases(e)
             case core.LetIn():
+                outer = dict(self.env)
                 self.env[e.var] = self.range(e.value)
-                return self.range(e.body)
+                found = self.range(e.body)
+                self.env = outer if self.exact else self.env
+                return found
             case core.Demand():
                 return self.range(e.body)
             case core.Over() if e.op == "total":
@@ -140,7 +162,9 @@ class Reach:
 
     def _stands_here(self, e: core.Const) -> bool:
         here, at = self.here, e.span
-        return not isinstance(e.type, SetT) and (at.source is here.source and here.start <= at.start and at.end <= here.end)
+        return not isinstance(e.type, SetT) and any(
+            at.source is line.source and line.start <= at.start and at.end <= line.end for line in (here, *self.around)
+        )
 
     def within(self, e: core.Expr, span: Span) -> Range:
         """The range of what is written there."""
@@ -179,7 +203,38 @@ class Reach:
             self.fields[name] = _hull(found) if found else ANY
         return self.fields[name]
 
+    def _of_name(self, e: core.Var) -> Range:
+        value = self.named.get(e.var)
+        if value is None or self.depth >= DEPTH:
+            return self._of_type(e.var.type)
+        self.depth += 1
+        found = self.range(value)
+        self.depth -= 1
+        return found
+
+    def _printed(self, e: core.FieldOf, member: core.Const) -> Range:
+        kind = plain(member.type)
+        assert isinstance(kind, KindT)
+        (value,) = self.game.kinds[kind.kind].fields[e.name].values[member.value]
+        return (value, value) if isinstance(e.type, NumberT) else self._of_field(e.name)
+
+    def _opened(self, e: core.Call) -> Range:
+        """A definition with what it is called with; the numbers of the call stand in its line."""
+        body = e.function.body
+        self.left -= 1
+        if body is None or isinstance(body, core.Const) or computes(body) or self.depth >= DEPTH or self.left < 0:
+            return self._of_type(e.function.type)
+        outer, self.around = self.around, (*self.around, self.here)
+        facts, self.facts = self.facts, ()
+        self.depth += 1
+        found = self.within(substituted(body, dict(zip(e.function.params, e.args, strict=True))), e.function.span)
+        self.depth -= 1
+        self.around, self.facts = outer, facts
+        return found
+
     def _call(self, e: core.Call) -> Range:
+        if self.exact:
+            return self._opened(e)
         f = e.function
         if f not in self.values:
             self.values[f] = self._of_type(f.type)
@@ -200,7 +255,8 @@ class Reach:
             case core.Const():
                 return base.value.bit_count(), base.value.bit_count()
             case core.Filter():
-                return 0, 0 if self.range(base.test)[1] == 0 else self._count(base.base)[1]
+                most = self._count(base.base)[1] if self.range(base.test)[1] != 0 else 0
+                return 0, _least(most, self._fitting(base)) if self.exact else most
             case core.Arranged() | core.Reversed():
                 return self._count(base.base)
             case core.Span_():
@@ -208,7 +264,53 @@ class Reach:
                 return 0 if b is None or c is None else max(0, c - b + 1), None if a is None or d is None else max(0, d - a + 1)
             case core.Read() if base.place.place.word == "slot":
                 return MAYBE
+            case core.Read() if self.exact and base.place.place.holds_pieces:
+                return 0, self._pieces(base.place)
+            case core.Call() if self.exact:
+                self.left -= 1
+                if base.function.body is None or computes(base.function.body) or self.left < 0:
+                    return 0, None
+                return self._count(substituted(base.function.body, dict(zip(base.function.params, base.args, strict=True))))
         return 0, None
+
+    def _pieces(self, ref: core.PlaceRef) -> int | None:
+        """No more lie there than there are, and no more than were ever laid there."""
+        total: Range = (0, 0)
+        for k in self._kinds(ref.place.type):
+            many = (0, sum(n for _, n in k.rows)) if k.count is None else self.within(k.count, k.span)
+            total = _add(total, _times(many, (1, self.game.players[-1])) if k.per_player else many, 1)
+        if ref.place not in self.laid:
+            return total[1]
+        laid: Range = (0, 0)
+        for line in self.laid[ref.place]:
+            laid = _add(laid, self.within(line.at(ref), line.count.span), 1)
+        return total[1] if laid[1] is None else max(0, laid[1]) if total[1] is None else min(total[1], max(0, laid[1]))
+
+    def _kinds(self, t: Type) -> list[core.Pieces]:
+        item = plain(t.item) if isinstance(t, SetT) else plain(t)
+        pieces = self.game.pieces.values()
+        return [k for k in pieces if self.mixed or not isinstance(item, PieceT) or k.name in item.kinds]
+
+    def _fitting(self, e: core.Filter) -> int | None:
+        """`card in hand where ware of card is oil`: no more than are printed so; where it is open which, than of the
+        commonest."""
+        whole = e.base
+        while isinstance(whole, core.Filter | core.OfKind):
+            whole = whole.base
+        lying = isinstance(whole, core.Read) and whole.place.place.holds_pieces
+        if not lying or not isinstance(e.test, core.Compare) or e.test.op != "==":
+            return None
+        for own, other in ((e.test.left, e.test.right), (e.test.right, e.test.left)):
+            if isinstance(own, core.FieldOf) and not own.keys and isinstance(own.item, core.Var) and own.item.var is e.var:
+                many = Counter[int]()
+                for k in self._kinds(e.var.type):
+                    if k.count is not None:
+                        return None
+                    cells = k.fields[own.name].values if own.name in k.fields else ()
+                    for (value,), (_, copies) in zip(cells, k.rows, strict=False):
+                        many[value] += copies * (self.game.players[-1] if k.per_player else 1)
+                return many[other.value] if isinstance(other, core.Const) else max(many.values(), default=0)
+        return None
 
     def _joined(self, e: core.All | core.AnyOf) -> Range:
         """`a and b`: b is read knowing a."""
@@ -458,35 +560,105 @@ def nevers(game: core.Game, functions: Iterable[core.Function], lets: set[core.V
     return found, made.reached
 
 
-def unasked(game: core.Game, lookups: Iterable[tuple[core.Table, tuple[core.Expr, ...]]]) -> Iterator[tuple[core.Table, Span, str]]:
-    """Rows of tables for whose keys no rule asks."""
-    reach = Reach(game)
+@frozen
+class Unasked:
+    """A row of a table, or some cells of it, for which nothing asks"""
+
+    table: core.Table
+    row: Span
+    cells: str  # nothing: the whole row
+    asked: str  # for which keys the rules ask; nothing: for each by itself, but not for all together
+
+
+def unasked(game: core.Game, lookups: Iterable[tuple[core.Table, Keys]]) -> Iterator[Unasked]:
+    """Rows of tables for whose keys no rule asks; and of rows that are asked for the cells that a narrower key would leave
+    out.  What has a source is a copy of what is printed: there a row says what holds from its key on."""
+    for table, asked in boxes(game, lookups).items():
+        left = cells_left(game, table, asked)
+        if not left:
+            continue
+        sides = [_hull(list(side)) for side in zip(*asked, strict=True)]
+        every = [(low, low + size - 1) for low, size in (key_range(game, t) for t in table.keys)]
+        narrow = [_in_words(game, t, r) for t, r, whole in zip(table.keys, sides, every, strict=True) if not _covers(r, *whole)]
+        in_row = Counter(table.rows)
+        for row, cells in left.items():
+            beyond = [at for at in cells if _beyond(table, at, sides)]
+            if len(cells) == in_row[row]:
+                yield Unasked(table, row, "", " and ".join(narrow))
+            elif beyond and table.source is None:
+                yield Unasked(table, row, _cells_in_words(game, table, beyond), " and ".join(narrow))
+
+
+def cells_left(game: core.Game, table: core.Table, asked: set[tuple[Range, ...]]) -> dict[Span, list[tuple[int, ...]]]:
+    """The cells that lie in none of these ranges, by their rows."""
+    lows, sizes = zip(*(key_range(game, t) for t in table.keys), strict=True)
+    left: dict[Span, list[tuple[int, ...]]] = {}
+    if any(all(_covers(r, low, low + size - 1) for r, low, size in zip(box, lows, sizes, strict=True)) for box in asked):
+        return left
+    for n, row in enumerate(table.rows):
+        at = _unflat(n, lows, sizes)
+        if not any(all(_covers(r, k, k) for r, k in zip(box, at, strict=True)) for box in asked):
+            left.setdefault(row, []).append(at)
+    return left
+
+
+def _beyond(table: core.Table, at: tuple[int, ...], sides: list[Range]) -> bool:
+    """Would a narrower range of a number leave this cell out?"""
+    return any(isinstance(t, NumberT) and not _covers(r, k, k) for t, k, r in zip(table.keys, at, sides, strict=True))
+
+
+def _named(game: core.Game) -> dict[core.Variable, core.Expr]:
+    found: dict[core.Variable, core.Expr] = {}
+    twice: set[core.Variable] = set()
+    for x in parts_of(game):
+        if isinstance(x, core.LetIn):
+            if x.var in found and found[x.var] != x.value:
+                twice.add(x.var)
+            found[x.var] = x.value
+    return {var: value for var, value in found.items() if var not in twice}
+
+
+def boxes(game: core.Game, lookups: Iterable[tuple[core.Table, Keys]]) -> dict[core.Table, set[tuple[Range, ...]]]:
+    """The ranges of keys that are asked for together; where others depend on a key that is a member, for each member."""
     boxes: dict[core.Table, set[tuple[Range, ...]]] = {}
     for table, keys in lookups:
-        boxes.setdefault(table, set()).add(tuple(reach.within(k, k.span) for k in keys))
-    for table, asked in boxes.items():
-        lows, sizes = zip(*(_keys(game, t) for t in table.keys), strict=True)
-        if any(all(_covers(r, low, low + size - 1) for r, low, size in zip(box, lows, sizes, strict=True)) for box in asked):
-            continue
-        hit: dict[Span, bool] = {}
-        for n, row in enumerate(table.rows):
-            at = _unflat(n, lows, sizes)
-            hit[row] = hit.get(row, False) or any(all(_covers(r, k, k) for r, k in zip(box, at, strict=True)) for box in asked)
-        for row, is_hit in hit.items():
-            if not is_hit:
-                sides = [_hull(list(side)) for side in zip(*asked, strict=True)]
-                narrow = [
-                    _in_words(game, t, r)
-                    for t, r, low, size in zip(table.keys, sides, lows, sizes, strict=True)
-                    if not _covers(r, low, low + size - 1)
-                ]
-                yield table, row, " and ".join(narrow)
+        asked = boxes.setdefault(table, set())
+        for members in _each_member(game, keys):
+            reach = Reach(game, exact=True)
+            bound: dict[core.Variable, core.Expr] = dict(members)
+            asked.add(tuple(
+                (members[k.var].value,) * 2 if isinstance(k, core.Var) and k.var in members else reach.within(substituted(k, bound), k.span)
+                for k in keys
+            ))  # fmt: skip
+    return boxes
 
 
-def _in_words(game: core.Game, t: Type, r: Range) -> str:
+def _each_member(game: core.Game, keys: Keys) -> Iterator[dict[core.Variable, core.Const]]:
+    """`lifted(k, number of residence(k))`: every k by itself."""
+    named = [
+        k for n, k in enumerate(keys) if isinstance(k, core.Var) and isinstance(k.type, KindT) and _mention(keys[:n] + keys[n + 1 :], k)
+    ]
+    rows = [[core.Const(m, type=k.type) for m in range(key_range(game, k.type)[1])] for k in named]
+    if prod(len(r) for r in rows) > READ:
+        named, rows = [], []
+    for row in product(*rows):
+        yield {k.var: m for k, m in zip(named, row, strict=True)}
+
+
+def _mention(es: Iterable[core.Expr], name: core.Var) -> bool:
+    return any((isinstance(e, core.Var) and e.var is name.var) or _mention(parts(e), name) for e in es)
+
+
+def _cells_in_words(game: core.Game, table: core.Table, cells: list[tuple[int, ...]]) -> str:
+    """`lifted(middle, 3)`; of many the first and the last"""
+    said = [f"`{table.name}({', '.join(_in_words(game, t, (k, k), '') for t, k in zip(table.keys, at, strict=True))})`" for at in cells]
+    return ", ".join(said) if len(said) < 4 else f"{said[0]} to {said[-1]}"
+
+
+def _in_words(game: core.Game, t: Type, r: Range, always: str = "always ") -> str:
     if isinstance(t, KindT):
         return " or ".join(game.kinds[t.kind].members[r[0] or 0 : None if r[1] is None else r[1] + 1])
-    return _told(*r)
+    return f"{always}{r[0]}" if r[0] is not None and r[0] == r[1] else _told(*r)
 
 
 def _unflat(n: int, lows: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int, ...]:
@@ -497,7 +669,7 @@ def _unflat(n: int, lows: tuple[int, ...], sizes: tuple[int, ...]) -> tuple[int,
     return tuple(reversed(found))
 
 
-def _keys(game: core.Game, t: Type) -> tuple[int, int]:
+def key_range(game: core.Game, t: Type) -> tuple[int, int]:
     if isinstance(t, NumberT):
         assert t.low is not None and t.high is not None
         return t.low, t.high - t.low + 1

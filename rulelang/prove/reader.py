@@ -8,8 +8,10 @@ from attrs import define, field, fields
 
 from rulelang.core import nodes as core
 from rulelang.core.types import BOOL, MaybeT, NoneT, NumberT, SetT, plain
+from rulelang.graph.layout import Layout, add_universes
 from rulelang.prove.facts import RANGES, SKIPPED, START, Atom, Because, Bounds, Facts, Lin, all_of, computes, made, number, substituted
 from rulelang.prove.numbers import DEPTH, Numbers, read_by, size_of
+from rulelang.runtime.budget import Cost
 from rulelang.source import Span
 
 TRIES = 300  # combinations of facts that are tried for one claim
@@ -29,7 +31,13 @@ def negated(e: core.Expr) -> core.Expr:
 class Reader(Numbers):
     known: dict[Atom, tuple[Lin, ...]] = field(factory=dict)
     swings: dict[int, tuple[object, dict[core.Place, Bounds]]] = field(factory=dict)  # see loops.py
+    cost: Cost = field(init=False)  # what the runtime takes values to look at
     others: dict[tuple[Atom, int], tuple[core.PlaceRef, bool]] = field(factory=dict)
+
+    def __attrs_post_init__(self) -> None:
+        layout = Layout(self.game, self.players, self.settings)
+        add_universes(layout, {name: n for name, k in self.game.pieces.items() if k.count is not None and (n := self.bounds(k.count)[1])})
+        self.cost = Cost(layout)
 
     # ------------------------------------------------------------ what follows
 

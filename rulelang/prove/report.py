@@ -8,9 +8,10 @@ from attrs import frozen
 from rulelang.core import nodes as core
 from rulelang.prove import order
 from rulelang.prove.facts import Atom, Because, Lin
+from rulelang.prove.numbers import ENDLESS
 from rulelang.prove.survey import Answer, Tables, survey
 from rulelang.prove.told import secrets_kept
-from rulelang.prove.verdict import BOUNDED, PROVED, Verdict
+from rulelang.prove.verdict import BOUNDED, PROVED, Verdict, Ways
 from rulelang.runtime.settings import option_word
 from rulelang.source import Span
 
@@ -31,6 +32,8 @@ WORDS = {
                      "ask with `if` whether there is one, say `up to`, or add an option without a condition"),
     "many": Words("more options than can be offered", "`{}` never has too many options", "`{}` may have more than 10,000 options",
                   "let fewer be chosen at once, one after the other"),
+    "from": Words("more options than can be offered", "there are never too many to pick `{}` from",
+                  "there may be more than 10,000 to pick `{}` from", "let fewer be chosen from, as with `where`, or in two steps"),
     "end": Words("a loop without an end", "`{}` comes to its end, or can be left", "`{}` may go on for ever",
                  "say how many times, or let something run out in every pass, or offer an option that ends it"),
     "below": Words("a number out of its range", "`{}` does not go below its range", "`{}` may go below its range",
@@ -45,6 +48,16 @@ WORDS = {
                   "`{}` may leave its range when all change it at once", "say `in turn`, or widen the range"),
     "limit": Words("a number without an end", "`{}` stays small enough to be counted", "`{}` may grow too large to be counted",
                    "give the counter an upper end and say what happens there"),
+    "work": Words("a loop without an end", "`{}` does not look at too much", "`{}` may look at so much that a match stops",
+                  "look through fewer, or through one after the other"),
+    "number": Words("a number without an end", "`{}` stays small enough to be counted", "`{}` may be too large to be counted",
+                    "give its parts an upper end, or take the `smaller` of them and a number"),
+    "kept": Words("a group that is too large", "`{}` can be kept", "`{}` may hold too many, or numbers that are too large",
+                  "only numbers from 0 to 10,000, and no more of them, can be in a group that has a name"),
+    "threads": Words("a group that is too large", "`{}` stands for few enough at once", "`{}` may stand for too many at once",
+                     "say `in turn`, or take fewer"),
+    "drawn": Words("a group that is too large", "`{}` is drawn from few enough", "`{}` may be drawn from too many",
+                   "draw from fewer, or in two steps"),
     "fewer": Words("more moved than there is", "`{}` holds enough", "`{}` may hold fewer", f"{IF} whether there are so many"),
     "negative": Words("more moved than there is", "no number below 0 is moved from `{}`", "a number below 0 may be moved from `{}`", IF),
     "nothing": Words("more moved than there is", "`{}` is there to be moved", "`{}` may be nothing", f"{IF} whether it is empty"),
@@ -134,7 +147,7 @@ def what(a: Answer) -> str:
 def reason(a: Answer) -> str:
     v, words = a.verdict, WORDS[a.claim.sort]
     if v.status == PROVED:
-        return f"because {because(v.because)}"
+        return f"because {f'there are {told_ways(v.ways)}' if v.ways else because(v.because)}"
     if v.status == BOUNDED:
         return f"up to a bound: {v.note}" if v.note else f"up to a bound: for {v.bound:,} changes at least, each as large as it can be"
     unknown = missing(v)
@@ -154,11 +167,43 @@ def because(b: Because) -> str:
 
 
 def missing(v: Verdict) -> str:
+    if v.ways:
+        return f"{told_many(v.ways)}; "
     if v.note:
         return f"{v.note}; "
     if not v.missing:
         return ""
     return f"not known here: {inequality(v.missing[0])}; "
+
+
+def told_ways(ways: tuple[Ways, ...]) -> str:
+    """28 options at most with 2 or 3 players, 21 with 4 to 6 players"""
+    groups: dict[int | None, list[int]] = {}
+    for w in ways:
+        groups.setdefault(w.most, []).append(w.players)
+    if len(groups) == 1:
+        return f"{ways[0].most or 0:,} options at most"
+    said = [f"{n or 0:,}{'' if at else ' options at most'} with {told_players(counts)}" for at, (n, counts) in enumerate(groups.items())]
+    return ", ".join(said)
+
+
+def told_many(ways: tuple[Ways, ...]) -> str:
+    """by the declared ranges up to 29,486 options with 4 players, most of them by `free_disc`: 3 for `k` * 9,827 for `payment`"""
+    worst = ways[0]
+    for w in ways[1:]:
+        worst = worst.worse(w)
+    open_ = [name for name, n in worst.picks if n is None]
+    if open_:
+        return f"no range says how many there can be to pick `{open_[0]}` from"
+    told = f"by the declared ranges up to {_amount(worst.most)} options with {worst.players} players"
+    if not worst.option:
+        return told
+    factors = " * ".join(f"{_amount(n)} for `{name}`" for name, n in worst.picks if n != 1)
+    return f"{told}, most of them by `{worst.option}`: {factors}"
+
+
+def _amount(n: int | None) -> str:
+    return "more than can be counted" if n is None or n >= ENDLESS else f"{n:,}"
 
 
 def inequality(goal: Lin) -> str:
@@ -196,10 +241,15 @@ def told_tables(game: core.Game, tables: tuple[Tables, ...]) -> str:
     for t in tables:
         groups.setdefault(t.settings, []).append(t.players)
     for settings, counts in groups.items():
-        whole = counts == list(range(counts[0], counts[-1] + 1)) and len(counts) > 1
-        number = f"{counts[0]} to {counts[-1]}" if whole else " or ".join(map(str, counts))
-        said.append(f"{number} players{_told_settings(game, settings)}")
+        said.append(f"{told_players(counts)}{_told_settings(game, settings)}")
     return f" ({'; '.join(said)})"
+
+
+def told_players(counts: list[int]) -> str:
+    """2 to 4 players"""
+    whole = counts == list(range(counts[0], counts[-1] + 1)) and len(counts) > 1
+    number = f"{counts[0]} to {counts[-1]}" if whole else " or ".join(map(str, counts))
+    return f"{number} players"
 
 
 def _told_settings(game: core.Game, settings: tuple[Any, ...]) -> str:
@@ -229,6 +279,7 @@ def as_data(game: core.Game, games: Games | None = None) -> list[dict[str, Any]]
             "reason": reason(a),
             "place": a.claim.span,
             "matches": seen,
+            "most": [{"players": w.players, "options": w.most} for w in a.verdict.ways],
             "tables": [
                 {"players": t.players, "options": [{n: option_word(game, game.options[n], v) for n, v in s} for s in t.settings]}
                 for t in a.tables

@@ -6,10 +6,12 @@ from attrs import define, field
 
 from rulelang.core import nodes as core
 from rulelang.core.types import MaybeT, NumberT, PieceT, SetT, Type, plain
-from rulelang.prove.facts import RANGES, Because, Bounds, Facts, Lin, all_of, number, parts
-from rulelang.prove.numbers import size_of
+from rulelang.limits import MEMBERS, NUMBER
+from rulelang.prove.facts import RANGES, START, Because, Bounds, Facts, Lin, all_of, number, parts
+from rulelang.prove.numbers import multiplied, size_of
 from rulelang.prove.reader import Reader
-from rulelang.prove.verdict import Claim, Verdict, judged
+from rulelang.prove.verdict import BOUNDED, Claim, Verdict, judged
+from rulelang.runtime.values import LARGEST, rep
 from rulelang.source import Span
 
 Outcome = Facts | None  # nothing: this line is never passed
@@ -64,8 +66,11 @@ class Values:
                     self.value(value, r.assume(test, True, facts))
                     facts = r.assume(test, False, facts)
                 self.value(e.default, facts)
+                for v in (*(v for _, v in e.cases), e.default):
+                    self.kept(v, e.type, facts, stored=False)
                 return
             case core.LetIn():
+                self.kept(e.value, e.var.type, facts)
                 self.value(e.value, facts)
                 self.value(e.body, self.bound(e.var, e.value, facts))
                 return
@@ -92,7 +97,13 @@ class Values:
                     self.value(e.result, after)
                 return
             case core.Call():
+                for a, p in zip(e.args, e.function.params, strict=True):
+                    self.kept(a, p.type, facts)
                 self.call(e, facts)
+            case core.Product():
+                self.product(e, facts)
+            case core.ListOf() if rep(e.type) == "mask":
+                self.small(e, MEMBERS, None, e.span, facts)
             case core.Sure():
                 self.claim("none", e.span.text, e.span, judged(r.is_there(e.item, facts)))
             case core.Within():
@@ -122,6 +133,44 @@ class Values:
                 self.keys(e.place, facts, deep=False)
         for part in parts(e):
             self.value(part, facts)
+
+    def product(self, e: core.Product, facts: Facts) -> None:
+        """Nothing is claimed where the declared ranges keep it small."""
+        r = self.reader
+        if _within(r.bounds(e), -NUMBER, NUMBER):
+            return
+        sides = [r.range(r.lin(x), facts) for x in (e.left, e.right)]
+        me = r.lin(e)
+        proof = START if _within(multiplied(*sides), -NUMBER, NUMBER) else None
+        low = all_of(*(r.holds(r.lin(x), facts) for x in (e.left, e.right))) or r.holds(me + number(NUMBER), facts)
+        proof = proof or all_of(r.holds(number(NUMBER) - me, facts), low)
+        verdict = judged(proof)
+        if proof is None:
+            ends = [max(-low, high) if low is not None and high is not None else None for low, high in sides]
+            open_ = [x for x, end in zip((e.left, e.right), ends, strict=True) if end is None]
+            known = next((end for end in ends if end is not None), 0)
+            if len(open_) == 1:
+                verdict = Verdict(BOUNDED, note=f"as long as `{text_of(open_[0])}` is {NUMBER // max(1, known):,} at most")
+        self.claim("number", text_of(e), e.span, verdict)
+
+    def kept(self, e: core.Expr, t: Type, facts: Facts, stored: bool = True) -> None:
+        """A group that is given a name, laid down or handed over: it must be one that can be kept as one number."""
+        if rep(t) == "seq" and stored:
+            self.small(e, LARGEST, MEMBERS, e.span, facts)
+        elif rep(t) == "mask" and rep(e.type) == "seq":
+            self.small(e, MEMBERS, None, e.span, facts)
+
+    def small(self, e: core.Expr, largest: int, most: int | None, span: Span, facts: Facts) -> None:
+        """Of numbers none is larger than that, and there are no more than `most`; claimed where the ranges leave it open."""
+        r = self.reader
+        if self.trying:
+            return
+        item = plain(e.type.item) if isinstance(e.type, SetT) else plain(e.type)
+        fits = not isinstance(item, NumberT) or _within(r.members(e), 0, largest)
+        few = most is None or _within(r.bounds(size_of(e)), 0, most)
+        if not (fits and few):
+            few = few or _within(r.range(r.lin(size_of(e)), facts), 0, most)
+            self.claim("kept", text_of(e), span, judged(START if fits and few else None))
 
     def kinds(self, t: Type) -> list[core.Pieces]:
         """The kinds of pieces that this may be: those of its type, or, where pieces went to a place that is not for
@@ -236,3 +285,13 @@ class Values:
             if isinstance(t, NumberT):
                 self.shown(sort, name, span, r.lin(k) - number(t.low or 0), facts)
                 self.shown(sort, name, span, number(t.high or 0) - r.lin(k), facts)
+
+
+def _within(b: Bounds, low: int, high: int | None) -> bool:
+    return b[0] is not None and b[0] >= low and (high is None or (b[1] is not None and b[1] <= high))
+
+
+def text_of(e: core.Expr) -> str:
+    if isinstance(e, core.Var):
+        return e.var.name
+    return " ".join(e.span.text.split()) if e.span.source.path else "this"

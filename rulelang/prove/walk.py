@@ -4,21 +4,26 @@ The flow is read line by line with what is known there.  Before a loop is read, 
 what a pass leaves true is true in every pass.  A thread of `together` knows the table of the entry."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from math import comb, perm
 
 from attrs import define, evolve
 
 from rulelang.core import nodes as core
 from rulelang.core.threads import own_positions, walk
-from rulelang.core.types import BOOL, MaybeT, NoneT, NumberT, PieceT, SetT, plain
+from rulelang.core.types import BOOL, MaybeT, NoneT, NumberT, PieceT, SetT, Type, plain
+from rulelang.limits import MEMBERS
 from rulelang.prove.facts import RANGES, START, Atom, Atoms, Because, Bounds, Facts, Lin, Slots, all_of, hull, meet, number, plus, times
-from rulelang.prove.loops import STEPS, ended, kinds_narrowed, settled_places, swings, work, written
-from rulelang.prove.numbers import read_by, size_of
+from rulelang.prove.laid import laid_once
+from rulelang.prove.loops import STEPS, ended, kinds_narrowed, looked_at, row_length, settled_places, swings, values_of, work, written
+from rulelang.prove.numbers import ENDLESS, groups_of, least_of, product, read_by, size_of
 from rulelang.prove.reader import Reader
-from rulelang.prove.values import Outcome, Values
-from rulelang.prove.verdict import BOUNDED, OPEN, PROVED, Claim, Verdict, judged
+from rulelang.prove.values import Outcome, Values, text_of
+from rulelang.prove.verdict import BOUNDED, OPEN, PROVED, Claim, Verdict, Ways, judged
+from rulelang.runtime.choices import count_groups
 from rulelang.runtime.effects import NO_LIMIT
+from rulelang.runtime.values import LARGEST, rep
 from rulelang.source import Span
+
+LISTED = 200  # sorts of pieces that are counted group by group
 
 
 @define(eq=False)
@@ -34,6 +39,10 @@ class _Walk(Values):
 
     def statement(self, s: core.Statement, facts: Facts) -> Outcome:
         r = self.reader
+        for e in () if self.trying else values_of(s):
+            steps = looked_at(r, e)
+            if steps is None or steps > STEPS:
+                self.claim("work", text_of(e), e.span, Verdict(OPEN, note="" if steps is None else f"it may take {steps:,} steps"))
         match s:
             case core.Change():
                 return self.change(s, facts)
@@ -46,10 +55,12 @@ class _Walk(Values):
                 return facts.where(lambda a: s.place.place not in a.places or read_by(a.expr) is not None)
             case core.Bind():
                 self.value(s.value, facts)
+                self.kept(s.value, s.var.type, facts)
                 return self.bound(s.var, s.value, facts)
             case core.BindRandom():
                 self.value(s.base, facts)
                 self.claim("chance", s.var.name, s.origin.span, judged(r.has_members(s.base, facts)))
+                self.few("drawn", s.var.name, s.base, r.game.limits.cells, s.origin.span, facts)
                 return self.member(s.var, s.base, facts)
             case core.Branch():
                 self.value(s.test, facts)
@@ -78,9 +89,21 @@ class _Walk(Values):
                 self.ends.setdefault(s.target, []).append(facts)
                 return None
             case core.Say():
-                for e in s.text.values:
-                    self.value(e, facts)
+                self.text(s.text, facts)
         return facts
+
+    def text(self, text: core.Text, facts: Facts) -> None:
+        for e in text.values:
+            self.value(e, facts)
+            self.kept(e, e.type, facts)
+
+    def few(self, sort: str, about: str, base: core.Expr, most: int, span: Span, facts: Facts) -> None:
+        """No more of them than that; claimed where the declared ranges leave it open."""
+        if self.trying or _at_most(self.reader.bounds(size_of(base))[1], most):
+            return
+        there = self.reader.range(self.reader.lin(size_of(base)), facts)[1]
+        note = "" if there is None else f"there may be up to {there:,}"
+        self.claim(sort, about, span, judged(START if _at_most(there, most) else None, note=note))
 
     # ------------------------------------------------------------ loops
 
@@ -114,6 +137,7 @@ class _Walk(Values):
     def in_turn(self, s: core.ForEach, facts: Facts) -> Outcome:
         r = self.reader
         self.value(s.base, facts)
+        self.small(s.base, LARGEST, MEMBERS, s.origin.span, facts)
         places, variables = written(r.atoms, s.body)
         entry = self.member(s.var, s.base, facts)
         if s.order is not None:
@@ -159,6 +183,7 @@ class _Walk(Values):
     def together(self, s: core.Together, facts: Facts) -> Outcome:
         r = self.reader
         self.value(s.base, facts)
+        self.at_once(s, facts)
         places, variables = written(r.atoms, s.body)
         own = own_positions(s.body, s.var)
         member = self.member(s.var, s.base, facts).without(set(), variables - {s.var})
@@ -171,6 +196,15 @@ class _Walk(Values):
                 self.claim("join", place.name, s.origin.span, judged(START if fine else None))
         self.shared = outer
         return self.widened(facts.without(places, variables), s.body, facts, most, s.var)
+
+    def at_once(self, s: core.Together, facts: Facts) -> None:
+        """Each of several who are asked, or who could see one another, has a table of its own."""
+        r = self.reader
+        if not s.asks and not s.isolate:
+            self.small(s.base, LARGEST, MEMBERS, s.origin.span, facts)
+            return
+        limits = r.game.limits
+        self.few("threads", s.var.name, s.base, min(limits.threads, 10 * limits.cells // row_length(r)), s.origin.span, facts)
 
     def sums(self, s: core.Together, facts: Facts, own: dict[core.Place, set[int]], most: int | None) -> dict[core.Place, Bounds]:
         """How far all threads together can take what is not each one's own."""
@@ -351,6 +385,7 @@ class _Walk(Values):
     def set(self, s: core.SetTo, facts: Facts) -> Facts:
         r, place = self.reader, s.place.place
         self.value(s.value, facts)
+        self.kept(s.value, place.type, facts)
         self.keys(s.place, facts)
         me = core.Read(s.place, type=place.type)
         if not self.trying:
@@ -471,7 +506,7 @@ class _Walk(Values):
             if c.again:  # after an option of a window one is asked again
                 facts = self.widened(facts.without(*written(r.atoms, c.body)), c.body, facts, None)
         sure: Because | None = None
-        ways: int | None = 0
+        ways: list[Ways] = []
         after: list[Outcome] = []
         for c in s.choices:
             here = facts
@@ -480,21 +515,21 @@ class _Walk(Values):
                 self.value(c.only_if, here)
                 offered = None if self.trying else r.follows(c.only_if, here)
                 here = r.assume(c.only_if, True, here)
-            many: int | None = 1
+            picks: list[tuple[str, int | None]] = []
             for p in c.picks:
                 offered = None if offered is None or self.trying else all_of(offered, self.offers(p, here))
-                more = None if self.trying else self.options(p, here)
-                many = None if many is None or more is None else many * more
+                if not self.trying:
+                    picks.append((p.var.name, self.options(p, here)))
                 here = self.picked(p, here)
             sure = sure if sure is not None else offered
-            ways = None if ways is None or many is None else ways + many
-            for e in c.text.values if c.text is not None else ():
-                self.value(e, here)
+            ways.append(Ways(r.players, product(n for _, n in picks), c.name, tuple(picks)))
+            if c.text is not None:
+                self.text(c.text, here)
             outcome = self.block(c.body, here)
             if not c.again:
                 after.append(outcome)
         self.claim("options", s.name, s.origin.span, judged(sure))
-        self.claim("many", s.name, s.origin.span, _few(ways, self.reader.game.limits.options))
+        self.claim("many", s.name, s.origin.span, _not_many(ways, r.game.limits.options))
         return self.joined(after)
 
     def offers(self, p: core.Pick, facts: Facts) -> Because | None:
@@ -516,22 +551,36 @@ class _Walk(Values):
         """In how many ways this can be picked, at the most."""
         r = self.reader
         size = r.range(r.lin(size_of(p.base)), facts)[1]
-        if isinstance(p.base.type, SetT) and isinstance(plain(p.base.type.item), PieceT) and p.quantity == "one":
-            kinds = self.kinds(p.base.type)
-            apart = sum(len(k.rows or (1,)) * (r.players if k.per_player else 1) for k in kinds)
-            size = apart if size is None else min(size, apart)
-        if size is None:
-            return None
+        pieces = isinstance(p.base.type, SetT) and isinstance(plain(p.base.type.item), PieceT)
+        apart = self.classes(p.base.type) if pieces else None
         if p.quantity == "one":
-            return size
-        low, high = (0, size) if p.count is None else r.range(r.lin(p.count), facts)
-        least = 0 if p.quantity in ("up to", "any number") else max(0, low or 0)
-        most = size if p.quantity in ("at least", "any number") or high is None else min(size, high)
-        if size > 64:
-            return None
-        ways = sum((perm if p.ordered else comb)(size, k) for k in range(least, max(most, least) + 1) if k <= size)
-        self.claim("many", p.var.name, p.span, _few(ways, self.reader.game.limits.options))
+            return least_of(size, None if apart is None else len(apart))
+        ways = None
+        if size is not None:
+            low, high = (0, size) if p.count is None else r.range(r.lin(p.count), facts)
+            least = 0 if p.quantity in ("up to", "any number") else max(0, low or 0)
+            most = size if p.quantity in ("at least", "any number") or high is None else min(size, high)
+            ways = groups_of(size, least, most, p.ordered)
+            if apart is not None and not p.ordered and len(apart) <= LISTED and most <= LISTED:
+                ways = min(ways, count_groups(apart, least, most, ENDLESS))
+        limit, name = r.game.limits.options, p.var.name
+        self.claim("many", name, p.span, _not_many([Ways(r.players, ways, picks=((name, ways),))], limit))
+        if rep(p.base.type) != "bag":
+            self.few("from", name, p.base, limit, p.base.span, facts)
+        if p.ordered or not pieces:
+            self.small(p.base, LARGEST if p.ordered else MEMBERS, MEMBERS if p.ordered else None, p.span, facts)
         return ways
+
+    def classes(self, t: Type) -> tuple[tuple[int, int], ...] | None:
+        """Pieces that can be told apart, each with how many there are."""
+        found: list[int] = []
+        for k in self.kinds(t):
+            alike = self.reader.bounds(k.count)[1] if k.count is not None else None
+            if k.count is not None and alike is None:
+                return None
+            copies = [alike] if alike is not None else [n for _, n in k.rows]
+            found.extend(copies * (self.reader.players if k.per_player else 1))
+        return tuple(enumerate(found))
 
     def picked(self, p: core.Pick, facts: Facts) -> Facts:
         r = self.reader
@@ -558,10 +607,20 @@ class _Walk(Values):
         return facts
 
 
-def _few(ways: int | None, most: int) -> Verdict:
-    if ways is None or ways > most:
-        return Verdict(OPEN, note="" if ways is None else f"there may be up to {ways:,}")
-    return Verdict(PROVED, Because(words=f"there are {ways:,} at most"))
+def _at_most(n: int | None, most: int) -> bool:
+    return n is not None and n <= most
+
+
+def _not_many(ways: list[Ways], most: int) -> Verdict:
+    """Of a decision with these options, each with its ways."""
+    if not ways:
+        return Verdict(PROVED)
+    counts = [w.most for w in ways]
+    worst = ways[0]
+    for w in ways[1:]:
+        worst = worst.worse(w)
+    total = None if None in counts else min(ENDLESS, sum(n for n in counts if n is not None))
+    return Verdict(PROVED if _at_most(total, most) else OPEN, ways=(evolve(worst, most=total),))
 
 
 def claims(
@@ -573,6 +632,7 @@ def claims(
     while True:
         reader = Reader(game, players, settings, atoms or Atoms(), seen)
         reader.settled = settled_places(reader)
+        reader.laid = laid_once(game)
         own = {p for p in game.places.values() if p.per_player and p.holds_pieces and _begins_own(game, p)} - mixed
         made = _Walk(reader, own=own, narrowed=kinds_narrowed(game))
         after = made.block(game.flow, Facts(ranges=dict(_begin(reader))))

@@ -17,7 +17,7 @@ from rulelang.graph.layout import error_at
 from rulelang.limits import NUMBER
 from rulelang.runtime.budget import BY, LITTLE
 from rulelang.runtime.effects import Effects
-from rulelang.runtime.values import Fn, State, mask_of, pack_seq, rep
+from rulelang.runtime.values import Fn, State, masked_at, packed_at, rep
 
 Items = tuple[tuple[int, int], ...]  # (what, how many of it)
 
@@ -223,10 +223,12 @@ class Choices(Effects):
 
         known: dict[tuple[Items, int, int], Sequence[int]] = {}
 
+        packed, masked = packed_at(p.span), masked_at(p.span)
+
         def keep(group: tuple[int, ...]) -> int:
             if ordered:
-                return pack_seq(group)
-            return universe.bag(group) if universe is not None else mask_of(group)
+                return packed(group)
+            return universe.bag(group) if universe is not None else masked(group)
 
         def too_many() -> RuleError:
             return error_at(f"more than {most_options} options", origin)

@@ -91,7 +91,7 @@ class Effects(Values):
     def _set(self, a: core.SetTo) -> Effect:
         place, origin, emit = a.place.place, a.origin, self.emit
         value = self.as_type(a.value, place.type)
-        get, keep = value.fn, self.store(place.type)
+        get, keep = value.fn, self.store(place.type, a.value.span)
         if place.keys and not a.place.keys and place.visibility == "local":
             first, size = self.layout.slots[place], self.layout.sizes[place]
 
@@ -121,7 +121,7 @@ class Effects(Values):
 
     def _bind(self, a: core.Bind) -> Effect:
         at = self.variable(a.var)
-        get, keep = self.as_type(a.value, a.var.type).fn, self.store(a.var.type)
+        get, keep = self.as_type(a.value, a.var.type).fn, self.store(a.var.type, a.value.span)
         if keep is int:
 
             def bind(s: State) -> None:
@@ -154,7 +154,7 @@ class Effects(Values):
 
     def told(self, text: core.Text) -> Callable[[State], tuple[int, ...]]:
         """The values in a text, as they are stored."""
-        parts = [(self.expr(e).fn, self.store(e.type)) for e in text.values]
+        parts = [(self.expr(e).fn, self.store(e.type, e.span)) for e in text.values]
         return lambda s: tuple(keep(get(s)) for get, keep in parts)
 
     # ------------------------------------------------------------ pieces

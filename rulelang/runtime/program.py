@@ -635,7 +635,7 @@ def _start(game: core.Game, layout: Layout, code: Choices) -> State:
             if place.starts_at is not None:
                 code.env = {}
                 fn = code.as_type(place.starts_at, place.type)
-                value = code.store(place.type)(fn.fn(s))
+                value = code.store(place.type, place.span)(fn.fn(s))
             elif place.word == "counter" and place.low is not None:
                 value = max(0, code.settled(place.low))
             if place.word == "counter":

@@ -19,6 +19,7 @@ from rulelang.source import Span
 State = list[int]
 Fn = Callable[[State], Any]
 SEQ_BITS = 16
+LARGEST = 0xFFFE  # number in a group with an order
 KEPT = 256  # members of a group that is remembered once it was listed
 
 
@@ -41,10 +42,32 @@ def pack_seq(items: Sequence[int]) -> int:
         raise RuleError(f"a group of {len(items)} in an order: at most {MEMBERS} can be kept")
     made = 0
     for x in reversed(items):
-        if not 0 <= x < 0xFFFF:
-            raise RuleError(f"{x} in a group with an order: only numbers from 0 to {0xFFFE} can be kept in one")
+        if not 0 <= x <= LARGEST:
+            raise RuleError(f"{x} in a group with an order: only numbers from 0 to {LARGEST} can be kept in one")
         made = (made << SEQ_BITS) | (x + 1)
     return made
+
+
+def packed_at(span: Span) -> Callable[[Sequence[int]], int]:
+    """The same for the group that is written there."""
+
+    def kept(items: Sequence[int]) -> int:
+        try:
+            return pack_seq(items)
+        except RuleError as err:
+            raise error_at(str(err), core.Origin(span)) from None
+
+    return kept
+
+
+def masked_at(span: Span) -> Callable[[Iterable[int]], int]:
+    def kept(items: Iterable[int]) -> int:
+        try:
+            return mask_of(items)
+        except RuleError as err:
+            raise error_at(str(err), core.Origin(span)) from None
+
+    return kept
 
 
 def mask_of(items: Iterable[int]) -> int:
@@ -248,15 +271,16 @@ class Values:
             if need == "bag":
                 universe = self.layout.universe(t)
                 return self.fold(lambda s: universe.bag(tuple(fn(s))), code)
-            return self.fold(lambda s: mask_of(fn(s)), code)
+            masked = masked_at(e.span)
+            return self.fold(lambda s: masked(fn(s)), code)
         if need == "bag" and have == "int":  # a slot as the set of what it holds
             universe = self.layout.universe(t)
             return self.fold(lambda s: 0 if fn(s) < 0 else universe.unit(fn(s)), code)
         return code
 
-    def store(self, t: Type) -> Callable[[Any], int]:
-        """How a value of this type is kept in one slot."""
-        return pack_seq if rep(t) == "seq" else int
+    def store(self, t: Type, span: Span) -> Callable[[Any], int]:
+        """How a value of this type is kept in one slot; `span` is where it is written."""
+        return packed_at(span) if rep(t) == "seq" else int
 
     # ------------------------------------------------------------ values
 
@@ -805,7 +829,8 @@ class Values:
             universe = self.layout.universe(e.type)
             return self.fold(lambda s: sum(universe.unit(c.fn(s)) for c in codes), *codes)
 
-        return self.fold(lambda s: mask_of(c.fn(s) for c in codes), *codes)
+        masked = masked_at(e.span)
+        return self.fold(lambda s: masked(c.fn(s) for c in codes), *codes)
 
     def _Span_(self, e: core.Span_) -> Code:
         low, high = self.expr(e.low), self.expr(e.high)
@@ -881,7 +906,7 @@ class Values:
 
     def _LetIn(self, e: core.LetIn) -> Code:
         value = self.as_type(e.value, e.var.type)
-        at, f, keep = self.variable(e.var), value.fn, self.store(e.var.type)
+        at, f, keep = self.variable(e.var), value.fn, self.store(e.var.type, e.value.span)
         body = self.expr(e.body).fn
         if keep is int:
 
@@ -944,7 +969,7 @@ class Values:
         slots, holder = known
         body = holder[0]
         fns = [self.as_type(a, p.type).fn for a, p in zip(e.args, e.function.params, strict=True)]
-        keeps = [self.store(p.type) for p in e.function.params]
+        keeps = [self.store(p.type, a.span) for a, p in zip(e.args, e.function.params, strict=True)]
         if len(slots) == 1 and keeps[0] is int:
             at, f = slots[0], fns[0]
 

@@ -24,6 +24,7 @@ SORTS = (  # what a match says when it stops, and the claims that were to rule i
     (r"would be -?\d+, (below|beyond)", {"below", "beyond", "limit", "join"}),
     (r"would start at", {"start"}),
     (r"outside of its range", {"outside", "below", "beyond", "limit"}),
+    (r"would be -?\d+, outside of -?[\d.]", {"argument"}),
     (r"needs does not hold", {"needs"}),
     (r"nothing to move", {"nothing"}),
     (r"do(es)? not lie in `", {"lies"}),
@@ -36,6 +37,11 @@ SORTS = (  # what a match says when it stops, and the claims that were to rule i
     (r"this has no `", {"field"}),
     (r"has no value for", {"table"}),
     (r"divided by 0", {"division"}),
+    (r"a number beyond 2 to the power", {"number"}),
+    (r"in a group: only|in a group with an order: only|in an order: at most", {"kept"}),
+    (r"at once are too many", {"threads"}),
+    (r"more than \d+ to pick from", {"from"}),
+    (r"chance picks one of", {"drawn"}),
     (r"of nothing", {"empty"}),
     (r"there is no number", {"nth"}),
     (r"has no owner", {"owner"}),
@@ -44,7 +50,7 @@ SORTS = (  # what a match says when it stops, and the claims that were to rule i
     (r"nothing can be chosen", {"options"}),
     (r"more than \d+ options", {"many"}),
     (r"chance has nothing", {"chance"}),
-    (r"goes round|steps without asking", {"end"}),
+    (r"goes round|steps without asking", {"end", "work"}),
 )
 EDITS = (
     (r"\s*, only if [^{\n]*", ""),
@@ -62,6 +68,8 @@ EDITS = (
     (r"(?<=[ (])\d+(?=[ )\n,])", "0"),
     (r"(?<=[ (])\d+(?=[ )\n,])", "1"),
     (r"(?<=[ (])\d+(?=[ )\n,])", "7"),
+    (r"(?<=[ (])\d+(?=[ )\n,])", "90000"),
+    (r" \+ ", " * 9007199254740000 * "),
     (r" >= ", " <= "),
     (r" > ", " >= "),
     (r" is not empty", " is empty"),
@@ -162,8 +170,8 @@ def disproved(found: list[Claim], err: RuleError) -> str:
     sorts = next((s for pattern, s in SORTS if re.search(pattern, message)), None)
     if sorts is None:
         return f"a stop of no known sort: {message}"
-    if sorts == {"end"}:
-        return "" if any(c.sort == "end" and not c.proved for c in found) else f"every loop was proved to end: {message}"
+    if "end" in sorts:
+        return "" if any(c.sort in sorts and not c.proved for c in found) else f"every loop was proved to end: {message}"
     place = at(err.origin.span)  # type: ignore[attr-defined]
     name = m.group(1) if (m := re.search(r"`(\w+)` would be", message)) else ""
     here = [c for c in found if c.sort in sorts and (at(c.span) == place or (c.sort == "limit" and c.about == name))]
