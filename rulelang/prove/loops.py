@@ -1,6 +1,7 @@
 """What loops do: how much one pass can change a place, how often it comes round, and why it comes to an end."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from typing import Protocol
 
 from attrs import fields
@@ -413,24 +414,20 @@ def _kinds(place: core.Place) -> frozenset[str]:
     return t.kinds if isinstance(t, PieceT) else frozenset()
 
 
-def kinds_narrowed(game: core.Game) -> bool:
+def kinds_narrowed(game: core.Game, every: Iterable[object]) -> bool:
     """Can a piece come to a place, or be handed to a definition, that is for other kinds?"""
     for s in walk(game.flow):
         if isinstance(s, core.MovePieces) and not _within(s.what.type, s.goal.place.type):
             return True
         if isinstance(s, core.MoveCount) and not _within(s.source.place.type, s.goal.place.type):
             return True
-    return any(not _within(a.type, p.type) for c in calls_in(game) for a, p in zip(c.args, c.function.params, strict=True))
+    calls = (c for c in every if isinstance(c, core.Call))
+    return any(not _within(a.type, p.type) for c in calls for a, p in zip(c.args, c.function.params, strict=True))
 
 
 def _within(found: Type, wanted: Type) -> bool:
     a, b = (plain(t.item if isinstance(t, SetT) else t) for t in (plain(found), plain(wanted)))
     return not isinstance(a, PieceT) or not isinstance(b, PieceT) or a.kinds <= b.kinds
-
-
-def calls_in(game: core.Game) -> list[core.Call]:
-    """Every call of a definition, in rules and in definitions."""
-    return [x for x in parts_of(game) if isinstance(x, core.Call)]
 
 
 def row_length(r: Reader) -> int:
@@ -448,13 +445,23 @@ def parts_of(game: core.Game) -> list[object]:
     todo: list[object] = [game.flow, ranked, tuple(s.function.body for s in game.shown)]
     while todo:
         x = todo.pop()
-        if isinstance(x, core.Value | core.Action):
+        if isinstance(x, tuple):
+            todo.extend(x)
+            continue
+        is_part, names = _inside(type(x))  # type: ignore[arg-type] # a type has a hash
+        if is_part:
             found.append(x)
         if isinstance(x, core.Call) and x.function not in seen:
             seen.add(x.function)
             todo.append(x.function.body)
-        if isinstance(x, tuple):
-            todo.extend(x)
-        elif isinstance(x, core.Value | core.PlaceRef | core.Action | core.Pick | core.Choice | core.Order | core.Text):
-            todo.extend(getattr(x, f.name) for f in fields(type(x)) if f.name not in SKIPPED)
+        todo.extend([getattr(x, name) for name in names])
     return found
+
+
+@cache
+def _inside(sort: type) -> tuple[bool, tuple[str, ...]]:
+    """Is this a value or a statement; and where its parts stand."""
+    is_part = issubclass(sort, core.Value | core.Action)
+    if is_part or issubclass(sort, core.PlaceRef | core.Pick | core.Choice | core.Order | core.Text):
+        return is_part, tuple(f.name for f in fields(sort) if f.name not in SKIPPED)
+    return False, ()

@@ -63,25 +63,16 @@ class Reach:
     seen: dict[tuple[str, int], _Seen] = field(factory=dict)
     env: dict[core.Variable, Range] = field(factory=dict)
     reached: set[tuple[str, int]] = field(factory=set)  # steps, by file and place
-    counts: set[core.Variable] = field(init=False)  # of loops: they change as places do
+    counts: set[core.Variable] = field(factory=set)  # of loops: they change as places do
     values: dict[core.Function, Range] = field(factory=dict)
     facts: tuple[tuple[core.Expr, Range], ...] = ()
     fields: dict[str, Range] = field(factory=dict)
     ended: set[core.Target] = field(factory=set)
     here: Span = NOWHERE  # the line that is read
     around: tuple[Span, ...] = ()  # the lines that call the definition which is read
-    exact: bool = False  # of keys: printed numbers, pieces and what definitions are called with count as well
-    laid: dict[core.Place, tuple[Laid, ...]] = field(factory=dict)
-    named: dict[core.Variable, core.Expr] = field(factory=dict)  # what `let` inside values stands for
-    mixed: bool = False  # a piece of any kind may come to any place
+    exact: "Exact | None" = None  # of keys: printed numbers, pieces and what definitions are called with count as well
     left: int = READ
     depth: int = 0
-
-    def __attrs_post_init__(self) -> None:
-        self.counts = {s.count for s in walk(self.game.flow) if isinstance(s, core.Loop)}
-        if self.exact:
-            self.laid, self.mixed = laid_once(self.game), kinds_narrowed(self.game)
-            self.named = _named(self.game)
 
     # ------------------------------------------------------------ ranges of values
 
@@ -145,7 +136,7 @@ class Reach:
                 outer = dict(self.env)
                 self.env[e.var] = self.range(e.value)
                 found = self.range(e.body)
-                self.env = outer if self.exact else self.env
+                self.env = outer if self.exact is not None else self.env
                 return found
             case core.Demand():
                 return self.range(e.body)
@@ -204,7 +195,7 @@ class Reach:
         return self.fields[name]
 
     def _of_name(self, e: core.Var) -> Range:
-        value = self.named.get(e.var)
+        value = None if self.exact is None else self.exact.named.get(e.var)
         if value is None or self.depth >= DEPTH:
             return self._of_type(e.var.type)
         self.depth += 1
@@ -279,17 +270,19 @@ class Reach:
         for k in self._kinds(ref.place.type):
             many = (0, sum(n for _, n in k.rows)) if k.count is None else self.within(k.count, k.span)
             total = _add(total, _times(many, (1, self.game.players[-1])) if k.per_player else many, 1)
-        if ref.place not in self.laid:
+        known = {} if self.exact is None else self.exact.laid
+        if ref.place not in known:
             return total[1]
         laid: Range = (0, 0)
-        for line in self.laid[ref.place]:
+        for line in known[ref.place]:
             laid = _add(laid, self.within(line.at(ref), line.count.span), 1)
         return total[1] if laid[1] is None else max(0, laid[1]) if total[1] is None else min(total[1], max(0, laid[1]))
 
     def _kinds(self, t: Type) -> list[core.Pieces]:
         item = plain(t.item) if isinstance(t, SetT) else plain(t)
         pieces = self.game.pieces.values()
-        return [k for k in pieces if self.mixed or not isinstance(item, PieceT) or k.name in item.kinds]
+        mixed = self.exact is not None and self.exact.mixed
+        return [k for k in pieces if mixed or not isinstance(item, PieceT) or k.name in item.kinds]
 
     def _fitting(self, e: core.Filter) -> int | None:
         """`card in hand where ware of card is oil`: no more than are printed so; where it is open which, than of the
@@ -547,7 +540,7 @@ def _has_step(body: tuple[core.Statement, ...]) -> bool:
 
 def nevers(game: core.Game, functions: Iterable[core.Function], lets: set[core.Variable]) -> tuple[list[Never], set[tuple[str, int]]]:
     """Conditions that never hold and blocks that never happen; and every step that is reached."""
-    made = Reach(game, lets)
+    made = Reach(game, lets, counts={s.count for s in walk(game.flow) if isinstance(s, core.Loop)})
     made.block(game.flow)
     for f in functions:
         if f.body is not None:
@@ -607,10 +600,24 @@ def _beyond(table: core.Table, at: tuple[int, ...], sides: list[Range]) -> bool:
     return any(isinstance(t, NumberT) and not _covers(r, k, k) for t, k, r in zip(table.keys, at, sides, strict=True))
 
 
-def _named(game: core.Game) -> dict[core.Variable, core.Expr]:
+@frozen(eq=False)
+class Exact:
+    """What the whole game says of its pieces and names"""
+
+    laid: dict[core.Place, tuple[Laid, ...]]
+    mixed: bool  # a piece of any kind may come to any place
+    named: dict[core.Variable, core.Expr]  # what `let` inside values stands for
+
+    @classmethod
+    def of(cls, game: core.Game) -> "Exact":
+        every = parts_of(game)
+        return cls(laid_once(game), kinds_narrowed(game, every), _named(every))
+
+
+def _named(every: Iterable[object]) -> dict[core.Variable, core.Expr]:
     found: dict[core.Variable, core.Expr] = {}
     twice: set[core.Variable] = set()
-    for x in parts_of(game):
+    for x in every:
         if isinstance(x, core.LetIn):
             if x.var in found and found[x.var] != x.value:
                 twice.add(x.var)
@@ -621,10 +628,11 @@ def _named(game: core.Game) -> dict[core.Variable, core.Expr]:
 def boxes(game: core.Game, lookups: Iterable[tuple[core.Table, Keys]]) -> dict[core.Table, set[tuple[Range, ...]]]:
     """The ranges of keys that are asked for together; where others depend on a key that is a member, for each member."""
     boxes: dict[core.Table, set[tuple[Range, ...]]] = {}
+    known = Exact.of(game)
     for table, keys in lookups:
         asked = boxes.setdefault(table, set())
         for members in _each_member(game, keys):
-            reach = Reach(game, exact=True)
+            reach = Reach(game, exact=known)
             bound: dict[core.Variable, core.Expr] = dict(members)
             asked.add(tuple(
                 (members[k.var].value,) * 2 if isinstance(k, core.Var) and k.var in members else reach.within(substituted(k, bound), k.span)

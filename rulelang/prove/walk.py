@@ -13,7 +13,19 @@ from rulelang.core.types import BOOL, MaybeT, NoneT, NumberT, PieceT, SetT, Type
 from rulelang.limits import MEMBERS
 from rulelang.prove.facts import RANGES, START, Atom, Atoms, Because, Bounds, Facts, Lin, Slots, all_of, hull, meet, number, plus, times
 from rulelang.prove.laid import laid_once
-from rulelang.prove.loops import STEPS, ended, kinds_narrowed, looked_at, row_length, settled_places, swings, values_of, work, written
+from rulelang.prove.loops import (
+    STEPS,
+    ended,
+    kinds_narrowed,
+    looked_at,
+    parts_of,
+    row_length,
+    settled_places,
+    swings,
+    values_of,
+    work,
+    written,
+)  # fmt: skip
 from rulelang.prove.numbers import ENDLESS, groups_of, least_of, product, read_by, size_of
 from rulelang.prove.reader import Reader
 from rulelang.prove.values import Outcome, Values, text_of
@@ -634,7 +646,7 @@ def claims(
         reader.settled = settled_places(reader)
         reader.laid = laid_once(game)
         own = {p for p in game.places.values() if p.per_player and p.holds_pieces and _begins_own(game, p)} - mixed
-        made = _Walk(reader, own=own, narrowed=kinds_narrowed(game))
+        made = _Walk(reader, own=own, narrowed=kinds_narrowed(game, parts_of(game)))
         after = made.block(game.flow, Facts(ranges=dict(_begin(reader))))
         if not made.mixed:
             break
