@@ -12,7 +12,7 @@ from rulelang.core import nodes as core
 from rulelang.core.nodes import Game as CoreGame
 from rulelang.core.nodes import Option as CoreOption
 from rulelang.core.types import PLAYER, KindT, SetT, Type
-from rulelang.diagnostics import near, printable
+from rulelang.diagnostics import cut, near, printable
 from rulelang.errors import IllegalChoice, RuleError, UsageError
 from rulelang.graph import nodes as graph
 from rulelang.graph.layout import CHANCE
@@ -98,7 +98,7 @@ class Game:
         for name, value in (options or {}).items():
             if name not in self.options:
                 hint = near(name, self.options) or (f"it has: {', '.join(self.options)}" if self.options else "it has none")
-                raise UsageError(f"{self.title} has no option `{name}`; {hint}")
+                raise UsageError(f"{self.title} has no option `{cut(name)}`; {hint}")
             made[name] = option_value(self.core, self.options[name], value, players)
         option = refused(self.core, players, made)
         if option is not None:
