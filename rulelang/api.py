@@ -659,6 +659,8 @@ class Match:
         if not self.choices:
             raise IllegalChoice("nothing to take back")
         self._replay(self.choices[:-1])
+        while self.taken_back and len(self.taken_back[-1][0]) - self.taken_back[-1][1] > len(self.choices):
+            self.taken_back.pop()  # the choice before it has never been made
 
     def take_back(self, count: int) -> None:
         """The last choices go, and the match file says so: for people, who cannot forget what they saw."""
@@ -674,7 +676,6 @@ class Match:
         self.choices = []
         for player, k in choices:
             self.choose(player, k)
-        self.taken_back = [(before, count) for before, count in self.taken_back if len(before) - count <= len(choices)]
 
     @property
     def state(self) -> tuple[int, ...]:

@@ -594,10 +594,10 @@ def _setting(given: str) -> tuple[str, str]:
 
 def _read_match(path: Path, game: "Game | None" = None, held: "SaveFile | None" = None) -> "Match":
     """The match in a file; if that is the file in which it will be kept, what it holds now is remembered."""
-    from rulelang.files import read_limited
+    from rulelang.files import read_some
     from rulelang.matchfile import resume
 
-    raw = read_limited(path, USUAL.save, str(path))
+    raw = read_some(path, USUAL.save, str(path))
     if held is not None and held.path == Path(os.path.realpath(path)):
         held.known = raw
     try:

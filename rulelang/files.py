@@ -79,12 +79,17 @@ def read_bytes(path: Name, most: int) -> bytes:
         os.close(handle)
 
 
-def read_limited(path: Path, most: int, shown: str) -> bytes:
+def read_some(path: Path, most: int, shown: str) -> bytes:
     """The same, with every way to fail as one line for the one who named the file."""
     try:
-        raw = read_bytes(path, most)
+        return read_bytes(path, most)
     except OSError as err:
         raise UsageError(f"{shown}: {_why(err)}") from err
+
+
+def read_limited(path: Path, most: int, shown: str) -> bytes:
+    """The whole file, or one line that says why not."""
+    raw = read_some(path, most, shown)
     if len(raw) > most:
         raise UsageError(f"{shown}: larger than {most} bytes")
     return raw
