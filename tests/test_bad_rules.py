@@ -37,8 +37,7 @@ def test_a_finding_that_says_too_little_is_noticed() -> None:
 
 @pytest.mark.parametrize("bomb", bombs.BOMBS, ids=lambda b: b.name.replace(" ", "_"))
 def test_a_bomb_gets_one_answer(bomb: bombs.Bomb, tmp_path: Path) -> None:
-    bombs.lay_out(bomb.make(1), tmp_path)
-    assert bombs.fault(bomb, bombs.ask(tmp_path / "bomb.rule", SMALLER)) == ""
+    assert bombs.fault(bomb, bombs.ask(bombs.lay_out(bomb.make(1), tmp_path), SMALLER)) == ""
 
 
 def test_the_caller_sets_the_limits() -> None:
