@@ -686,14 +686,13 @@ def _map(game: "core.Game", name: str) -> "core.Map":
 def show(stage: str, game: str, layers: tuple[str, ...]) -> None:
     """What a stage made of the rules; `labels` is everything that a variant can change."""
     from rulelang import pipeline
-    from rulelang.diagnostics import printable
     from rulelang.show import show_stage
 
     loaded = pipeline.load(game, _layers(layers))
     if stage != "surface":
         pipeline.require(loaded)
     for line in show_stage(stage, loaded):
-        click.echo(printable(line))
+        click.echo(line)
 
 
 # ---------------------------------------------------------------- new and explain
