@@ -25,7 +25,7 @@ def few() -> Iterator[Planted]:
             yield fault
 
 
-@pytest.mark.parametrize("fault", few(), ids=lambda f: f"{f.game}-{f.caught.split()[1]}")
+@pytest.mark.parametrize("fault", list(few()), ids=lambda f: f"{f.game}-{f.caught.split()[1]}")
 def test_a_planted_fault_is_found(fault: Planted) -> None:
     assert not judge(fault)
 
