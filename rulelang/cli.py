@@ -644,8 +644,12 @@ def _tell(match: "Match") -> None:
 @cli.command()
 @click.argument("file", type=click.Path(path_type=Path))
 def replay(file: Path) -> None:
-    """The story and the result of a match file."""
-    _tell(_read_match(file))
+    """The story and the result of a match file, and who chooses next if it is not over."""
+    from rulelang.telling import asked
+
+    match = _read_match(file)
+    _tell(match)
+    _say(asked(match))
 
 
 # ---------------------------------------------------------------- looking inside
