@@ -12,7 +12,7 @@ from rulelang.core import nodes as core
 from rulelang.core.nodes import Game as CoreGame
 from rulelang.core.nodes import Option as CoreOption
 from rulelang.core.types import PLAYER, KindT, SetT, Type
-from rulelang.diagnostics import near, printable
+from rulelang.diagnostics import cut, near, printable
 from rulelang.errors import IllegalChoice, RuleError, UsageError
 from rulelang.graph import nodes as graph
 from rulelang.graph.layout import CHANCE
@@ -98,7 +98,7 @@ class Game:
         for name, value in (options or {}).items():
             if name not in self.options:
                 hint = near(name, self.options) or (f"it has: {', '.join(self.options)}" if self.options else "it has none")
-                raise UsageError(f"{self.title} has no option `{name}`; {hint}")
+                raise UsageError(f"{self.title} has no option `{cut(name)}`; {hint}")
             made[name] = option_value(self.core, self.options[name], value, players)
         option = refused(self.core, players, made)
         if option is not None:
@@ -659,6 +659,8 @@ class Match:
         if not self.choices:
             raise IllegalChoice("nothing to take back")
         self._replay(self.choices[:-1])
+        while self.taken_back and len(self.taken_back[-1][0]) - self.taken_back[-1][1] > len(self.choices):
+            self.taken_back.pop()  # the choice before it has never been made
 
     def take_back(self, count: int) -> None:
         """The last choices go, and the match file says so: for people, who cannot forget what they saw."""
@@ -674,7 +676,6 @@ class Match:
         self.choices = []
         for player, k in choices:
             self.choose(player, k)
-        self.taken_back = [(before, count) for before, count in self.taken_back if len(before) - count <= len(choices)]
 
     @property
     def state(self) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ import click
 
 from rulelang import __version__
 from rulelang.errors import MatchFileError, RuleError, RulelangError, RulesError, UsageError
+from rulelang.files import sort_of
 from rulelang.limits import USUAL
 from rulelang.untrusted import STOPPED, TimeIsUp
 
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 def _html(ctx: click.Context, param: click.Parameter, path: Path | None) -> Path | None:
     if path is not None and path.suffix not in (".html", ".htm"):  # a slip would cost a rule file
         raise UsageError(f"{path}: a page is called something.html")
-    if path is not None and not path.parent.is_dir():
+    if path is not None and sort_of(path.parent) != "folder":
         raise UsageError(f"{path.parent}: no such folder")
     return path
 
@@ -102,7 +103,7 @@ def main() -> NoReturn:
         _fail(str(err))
         code = 1
     except RulelangError as err:
-        _fail(f"a rule was broken: {err}")
+        _fail(*f"a rule was broken: {err}".split("\n"))
         code = 1
     except OSError as err:
         _fail(f"{err.filename}: {err.strerror}" if err.filename else err.strerror or str(err))
@@ -138,12 +139,11 @@ def _interrupt(number: int, frame: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-def _fail(message: str) -> None:
+def _fail(*lines: str) -> None:
     from rulelang.diagnostics import printable
 
-    lines = [printable(line) for line in message.split("\n")]
     with suppress(OSError):
-        click.echo("\n".join([f"rulelang: {lines[0]}", *lines[1:]]), err=True)
+        click.echo("rulelang: " + "\n".join(printable(line) for line in lines), err=True)
 
 
 def _findings(problems: "Iterable[Diagnostic]", to_stderr: bool = False) -> None:
@@ -343,7 +343,7 @@ def _keep_match(match: "Match") -> Path:
     from rulelang.terminal import free_name, usual_name
 
     text, name = match.to_text(), usual_name(match)
-    if not (name.is_file() and name.read_text(encoding="utf-8", errors="replace") == text):
+    if not (sort_of(name) == "file" and name.read_text(encoding="utf-8", errors="replace") == text):
         name = free_name(match)
         write_whole(name, text)
     return name
@@ -399,12 +399,13 @@ def _load_each(what: str, layers: tuple[str, ...], stdin_file: Path | None = Non
 def _files(what: str) -> list[Path]:
     """The files of a folder and of the folders in it; none where `what` is a game's name or a file."""
     from rulelang import pipeline
+    from rulelang.files import lies_in
 
-    folder = Path(what) if Path(what).is_dir() else pipeline.bundled(what) if what == "stdlib" else None
+    folder = Path(what) if sort_of(what) == "folder" else pipeline.bundled(what) if what == "stdlib" else None
     if what in pipeline.games() or folder is None:
         return []
-    folders = [folder, *sorted(f for f in folder.iterdir() if f.is_dir())]
-    files = [p for f in folders for p in sorted(f.glob(f"*{pipeline.SUFFIX}"))]
+    folders = [folder, *sorted(f for f in folder.iterdir() if sort_of(f) == "folder" and lies_in(f, folder))]
+    files = [p for f in folders for p in pipeline.rule_files(f)]
     if not files:
         raise UsageError(f"{what}: this folder holds no rule files (*{pipeline.SUFFIX})")
     return files
@@ -498,7 +499,7 @@ def _base_holds(loaded: "Loaded") -> set[tuple[str, str]]:
 
     game = next(m.name for m in loaded.modules if m.header and m.header.word == "game")
     beside = loaded.folder / f"{game}{pipeline.SUFFIX}" if loaded.folder is not None else Path(game)
-    base = pipeline.load(str(beside) if beside.is_file() else game)
+    base = pipeline.load(str(beside) if sort_of(beside) == "file" else game)
     return {(r.module, r.name) for r in run_claims(base) if r.ok} if base.ok else set()
 
 
@@ -573,7 +574,7 @@ def play(
         sorts = sorts or ("human" if people else "random", *("random",) * (match.players - 1))
         if len(sorts) != match.players:
             raise UsageError(f"--seats names {several(len(sorts), 'seat')}, but {several(match.players, 'player')} play")
-        if save is not None and held is not None and held.known is None and save.exists():
+        if save is not None and held is not None and held.known is None and sort_of(save):
             raise UsageError(f"{save}: exists already; go on with it (--resume {save}) or name another file")
         if people:
             _play_with_people(match, sorts, held, ctx.color)
@@ -603,10 +604,10 @@ def _setting(given: str) -> tuple[str, str]:
 
 def _read_match(path: Path, game: "Game | None" = None, held: "SaveFile | None" = None) -> "Match":
     """The match in a file; if that is the file in which it will be kept, what it holds now is remembered."""
-    from rulelang.files import read_limited
+    from rulelang.files import read_some
     from rulelang.matchfile import resume
 
-    raw = read_limited(path, USUAL.save, str(path))
+    raw = read_some(path, USUAL.save, str(path))
     if held is not None and held.path == Path(os.path.realpath(path)):
         held.known = raw
     try:
@@ -653,8 +654,12 @@ def _tell(match: "Match") -> None:
 @cli.command()
 @click.argument("file", type=click.Path(path_type=Path))
 def replay(file: Path) -> None:
-    """The story and the result of a match file."""
-    _tell(_read_match(file))
+    """The story and the result of a match file, and who chooses next if it is not over."""
+    from rulelang.telling import asked
+
+    match = _read_match(file)
+    _tell(match)
+    _say(asked(match))
 
 
 # ---------------------------------------------------------------- looking inside
@@ -695,14 +700,13 @@ def _map(game: "core.Game", name: str) -> "core.Map":
 def show(stage: str, game: str, layers: tuple[str, ...]) -> None:
     """What a stage made of the rules; `labels` is everything that a variant can change."""
     from rulelang import pipeline
-    from rulelang.diagnostics import printable
     from rulelang.show import show_stage
 
     loaded = pipeline.load(game, _layers(layers))
     if stage != "surface":
         pipeline.require(loaded)
     for line in show_stage(stage, loaded):
-        click.echo(printable(line))
+        click.echo(line)
 
 
 # ---------------------------------------------------------------- new and explain
@@ -720,7 +724,7 @@ def new(name: str, base: str | None) -> None:
     if not re.fullmatch(r"[a-z][a-z0-9_]*", name):
         better = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_0123456789")
         raise UsageError(f"`{name}` is no name: small letters, digits and _" + (f", such as `{better}`" if better else ""))
-    if name in pipeline.games() or (base is None and (pipeline.bundled("stdlib") / f"{name}.rule").is_file()):
+    if name in pipeline.games() or (base is None and sort_of(pipeline.bundled("stdlib") / f"{name}.rule")):
         raise UsageError(f"`{name}` is a bundled game or library: choose another name")
     title = name.replace("_", " ").capitalize()
     if base is None:

@@ -13,6 +13,7 @@ from rulelang.source import Span
 _COMMAND = re.compile(r"(?<!\S)::|##(?=\[)")  # what a build log takes for a command
 watchers: list[Callable[[str], None]] = []  # told where the stages are, by a process that may be stopped at any time
 LONGEST = 240  # characters of a line that is shown
+REPEATED = 160  # characters of a name or a line that a message says again
 COMPARED = 500  # words that are looked through for the one that was meant
 
 
@@ -90,6 +91,12 @@ def near(word: str, words: Iterable[str]) -> str:
     alike = sorted({w for w in words if abs(len(w) - len(word)) < 4})
     close = get_close_matches(word, alike, n=1, cutoff=0.7) if len(alike) <= COMPARED else []
     return f"did you mean `{close[0]}`?" if close else ""
+
+
+def cut(text: str) -> str:
+    """As much of a text as a message says again, on one line."""
+    shown = printable(text[: REPEATED + 1])
+    return shown if len(shown) <= REPEATED else f"{shown[:REPEATED]}..."
 
 
 def several(n: int, word: str) -> str:

@@ -27,6 +27,34 @@ CLOSED = (errno.EACCES, errno.EPERM, errno.EROFS)  # nothing can be written in t
 UNABLE = (*CLOSED, errno.EINVAL, errno.EBADF, errno.EISDIR, errno.ENOTSUP)  # a system that cannot synchronise a folder
 
 
+# ---------------------------------------------------------------- looking
+
+
+def sort_of(name: Name) -> str:
+    """What lies there, wherever links lead: a `file`, a `folder`, something `other`, or nothing; a name that the system
+    refuses is the name of nothing.  What may not be looked at counts as a file: who reads it is told why."""
+    try:
+        mode = os.stat(name).st_mode
+    except PermissionError:
+        return "file"
+    except (OSError, ValueError):
+        return ""
+    return "file" if stat.S_ISREG(mode) else "folder" if stat.S_ISDIR(mode) else "other"
+
+
+def is_called(path: Path) -> bool:
+    """Does what is found there bear this name, letter by letter?  Some disks find `Storm` for who asks for `storm`."""
+    try:
+        return path.name in os.listdir(path.parent)
+    except OSError:  # a folder that may not be looked through, or none: what is found in it must do
+        return True
+
+
+def lies_in(path: Path, *folders: Path) -> bool:
+    """Does something that is there lie in one of these folders, when every link is followed?"""
+    return any(path.resolve().is_relative_to(folder.resolve()) for folder in folders)
+
+
 # ---------------------------------------------------------------- reading
 
 
@@ -51,12 +79,17 @@ def read_bytes(path: Name, most: int) -> bytes:
         os.close(handle)
 
 
-def read_limited(path: Path, most: int, shown: str) -> bytes:
+def read_some(path: Path, most: int, shown: str) -> bytes:
     """The same, with every way to fail as one line for the one who named the file."""
     try:
-        raw = read_bytes(path, most)
+        return read_bytes(path, most)
     except OSError as err:
         raise UsageError(f"{shown}: {_why(err)}") from err
+
+
+def read_limited(path: Path, most: int, shown: str) -> bytes:
+    """The whole file, or one line that says why not."""
+    raw = read_some(path, most, shown)
     if len(raw) > most:
         raise UsageError(f"{shown}: larger than {most} bytes")
     return raw
@@ -198,7 +231,7 @@ class SaveFile:
     def replace(self, text: str) -> None:
         """Over whatever regular file lies there."""
         with uninterrupted(), _named(self.name):
-            if os.path.exists(self.path) and not os.path.isfile(self.path):
+            if sort_of(self.path) not in ("", "file"):
                 raise OSError(0, "not a regular file")
             self._put(text.encode("utf-8"))
 

@@ -19,6 +19,7 @@ class Limits:
     parts: int = 100_000  # values and lines, with all definitions unfolded
     findings: int = 1_000
     label: int = 200  # characters of a heading, a text, a claim
+    name: int = 100  # characters; a caller can only allow longer ones
     pieces: int = 100_000
     different: int = 5_000  # pieces that can be told apart
     cells: int = 1_000_000  # of a table, and of all places together

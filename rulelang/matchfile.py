@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from rulelang.api import ChanceScript, Game, Match, load, seat_names
-from rulelang.diagnostics import printable
+from rulelang.diagnostics import cut, printable
 from rulelang.errors import MatchFileError, RuleError, RulesError, UsageError
 from rulelang.limits import USUAL
 from rulelang.runtime.settings import option_word
@@ -18,7 +18,7 @@ KEYS = ("game", "with", "players", "seed", "options", "forced", "rules")
 FIRST = len(KEYS) + 3  # the line of the first choice
 CHOICE = re.compile(r"(0|[1-9][0-9]?) (.+) #(0|[1-9][0-9]{0,7})")
 BACK = re.compile(r"back ([1-9][0-9]{0,5})")
-LONGEST = 100  # characters of a line that a message repeats
+LONGEST = 10_000  # characters of a line that says what is played with which layers
 Bad = Callable[[int, str], MatchFileError]
 
 
@@ -87,7 +87,7 @@ def resume(saved: str | bytes, game: Game | None = None, chance: ChanceScript | 
     match = _start(game, said, chance, bad)
     for number, (line, wanted) in enumerate(zip(lines, header(match), strict=False), 1):
         if line != wanted and number not in as_given and not (number == 5 and chance is not None):
-            raise bad(number, f"`{_cut(wanted)}` expected" if wanted else "an empty line expected")
+            raise bad(number, f"`{cut(wanted)}` expected" if wanted else "an empty line expected")
     if len(lines) < FIRST:
         raise bad(len(lines), "the file ends too early")
     return _follow(match, lines, bad)
@@ -115,6 +115,9 @@ def _game(said: dict[str, str], bad: Bad) -> Game:
     """The game that a file names.  Whatever lies there, nothing of it is shown: the file may come from a stranger."""
     if not said["game"]:
         raise bad(2, "`game:` names no game")
+    for number, key in ((2, "game"), (3, "with")):
+        if len(said[key]) > LONGEST:
+            raise bad(number, f"`{key}` is longer than {LONGEST} characters")
     try:
         layers = shlex.split(said["with"])
     except ValueError as err:
@@ -132,7 +135,7 @@ def _start(game: Game, said: dict[str, str], chance: ChanceScript | None, bad: B
     for part in said["options"].split():
         name, equals, value = part.partition("=")
         if not equals:
-            raise bad(6, f"`{_cut(part)}` is no option")
+            raise bad(6, f"`{cut(part)}` is no option")
         options[name] = value
     number = re.fullmatch("0|-?[1-9][0-9]{0,39}", said["seed"])
     try:
@@ -140,7 +143,7 @@ def _start(game: Game, said: dict[str, str], chance: ChanceScript | None, bad: B
     except UsageError as err:
         raise bad(4 if int(said["players"]) not in game.players else 6, str(err)) from err
     except RuleError as err:
-        raise bad(FIRST, f"a rule is broken: {_cut(str(err).splitlines()[0])}") from err
+        raise bad(FIRST, f"a rule is broken: {cut(str(err).splitlines()[0])}") from err
 
 
 def _first_change(game: Game, marks: str) -> str:
@@ -148,12 +151,8 @@ def _first_change(game: Game, marks: str) -> str:
     width = len(game.parts[0][0])
     for at, (mark, span) in enumerate(game.parts):
         if marks and marks[at * width : (at + 1) * width] != mark:
-            return f": the first that differs is {span}, `{_cut(span.text.splitlines()[0])}`"
+            return f": the first that differs is {span}, `{cut(span.text.splitlines()[0])}`"
     return ": the rule files have changed since"
-
-
-def _cut(text: str) -> str:
-    return text if len(text) <= LONGEST else f"{text[:LONGEST]}..."
 
 
 def _follow(match: Match, lines: list[str], bad: Bad) -> Match:
@@ -199,8 +198,8 @@ def _choose(match: Match, line: str, broken: Callable[[str], MatchFileError]) ->
     option = match._option(pending, k)
     label = printable(f"{option.decision}: {option.label}")
     if said != label:
-        raise broken(f"option {k} is `{_cut(label)}`, the line says `{_cut(said)}`")
+        raise broken(f"option {k} is `{cut(label)}`, the line says `{cut(said)}`")
     try:
         match.choose(seat, k)
     except RuleError as err:
-        raise broken(f"this choice breaks a rule: {_cut(str(err).splitlines()[0])}") from err
+        raise broken(f"this choice breaks a rule: {cut(str(err).splitlines()[0])}") from err

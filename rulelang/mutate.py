@@ -24,6 +24,8 @@ from rulelang.core.check import check
 from rulelang.coverage import counted, own_files
 from rulelang.diagnostics import Problems, several
 from rulelang.errors import RuleError, RulelangError, UsageError
+from rulelang.files import read_limited
+from rulelang.limits import USUAL
 from rulelang.mutants import Mutant, mutants, own_modules, sorts
 from rulelang.names.collect import collect
 from rulelang.pipeline import Loaded
@@ -127,8 +129,8 @@ def read_matches(folder: Path, game: str, layers: Layers) -> Iterator[tuple[str,
     main = pipeline.find(game).resolve()
     for file in sorted(folder.iterdir()):
         try:
-            match = matchfile.resume(file.read_text(encoding="utf-8"))
-        except (RulelangError, OSError, UnicodeError) as err:
+            match = matchfile.resume(read_limited(file, USUAL.save, file.name))
+        except RulelangError as err:
             yield file.name, str(err)
             continue
         if set(match.game.requested) <= set(layers) and pipeline.find(match.game.source).resolve() == main:

@@ -20,9 +20,9 @@ from attrs import define, field
 from rulelang.core import nodes as core
 from rulelang.core.check import check
 from rulelang.core.flow import Flow
-from rulelang.diagnostics import Problems, near
+from rulelang.diagnostics import Problems, cut, near
 from rulelang.errors import RulesError, UsageError
-from rulelang.files import read_limited
+from rulelang.files import is_called, lies_in, read_limited, sort_of
 from rulelang.limits import USUAL, Limits
 from rulelang.names.collect import collect
 from rulelang.names.table import Names
@@ -77,17 +77,19 @@ class Loaded:
 
     def _used(self, name: str, item: nodes.Use, folders: tuple[Path, ...]) -> nodes.Module | None:
         places = (*folders, bundled("stdlib"))
-        path = next((p for p in (f / f"{name}{SUFFIX}" for f in places) if p.exists()), None)
+        path = next((p for f in places if (p := _called(f, name)) is not None), None)
         if len(self.sources) >= self.limits.files:
             self.problems.add("R005", f"more than {self.limits.files} files", _word_span(item, name), "a game needs a few")
             return None
         if path is None:
             library = [p.stem for p in sorted(bundled("stdlib").glob(f"*{SUFFIX}"))]
             beside = f"put it beside this file; the library has: {', '.join(library)}"
-            hint = near(name, [p.stem for f in places for p in f.glob(f"*{SUFFIX}")]) or beside
+            others = [p.stem for f in places for p in rule_files(f)]
+            same = next((f"its file is called `{x}{SUFFIX}`: rename it" for x in others if x.lower() == name), "")
+            hint = same or near(name, others) or beside
             self.problems.add("R112", f"no file `{name}{SUFFIX}` here or in the library", _word_span(item, name), hint)
             return None
-        if not any(path.resolve().is_relative_to(f.resolve()) for f in places):
+        if not lies_in(path, *places):
             hint = "only files in the folder of the game and in the library are read: copy it there"
             self.problems.add("R112", f"`{name}{SUFFIX}` leads out of this folder", _word_span(item, name), hint)
             return None
@@ -96,10 +98,14 @@ class Loaded:
         except UsageError as err:
             self.problems.add("R112", f"`{name}` cannot be read: {err}", _word_span(item, name), "mend or replace that file")
             return None
-        if found.header is not None and found.header.name != name:
-            message = f"this file is called `{name}`, its header says `{found.header.name}`"
-            self.problems.add("R113", message, found.header.span, "file and header bear the same name")
+        self.name_it(found, name)
         return found
+
+    def name_it(self, module: nodes.Module, name: str) -> None:
+        """A file that was found by its name must bear it, letter by letter: some disks do not tell `Storm` from `storm`."""
+        if module.header is not None and module.header.name != name:
+            message = f"this file is called `{name}`, its header says `{module.header.name}`"
+            self.problems.add("R113", message, module.header.span, "file and header bear the same name")
 
 
 def bundled(what: str) -> Path:
@@ -117,11 +123,16 @@ def library_words() -> Mapping[str, str]:
     return MappingProxyType({name: p.stem for p in files for name in defined.findall(p.read_text(encoding="utf-8"))})
 
 
+def rule_files(folder: Path) -> list[Path]:
+    """What lies in a folder under names of rule files, in order; no links that lead out of it, and no devices."""
+    return [p for p in sorted(folder.glob(f"*{SUFFIX}")) if sort_of(p) == "file" and lies_in(p, folder)]
+
+
 def games() -> dict[str, Path]:
     """Every bundled game by its name: a folder that holds a file of that name."""
     found = {}
     for folder in sorted(bundled("games").iterdir()) if bundled("games").is_dir() else []:
-        if (folder / f"{folder.name}{SUFFIX}").is_file():
+        if sort_of(folder / f"{folder.name}{SUFFIX}") == "file":
             found[folder.name] = folder / f"{folder.name}{SUFFIX}"
     return found
 
@@ -131,34 +142,33 @@ def find(game: str) -> Path:
     known = games()
     if game in known:
         return known[game]
-    try:
-        return _find_file(game, known)
-    except (OSError, ValueError) as err:  # a name that is too long, a NUL in it
-        raise UsageError(f"no game, file or folder has this name: {game[:80]}") from err
-
-
-def _find_file(game: str, known: dict[str, Path]) -> Path:
     path = Path(game)
-    if path.is_dir():
-        same = path / f"{path.resolve().name}{SUFFIX}"
-        if same.is_file():
-            return same
-        files = sorted(path.glob(f"*{SUFFIX}"))
-        mains = [f for f in files if _first_words(f)[:1] == ["game"]]
-        if len(mains) == 1:
-            return mains[0]
-        if not files:
-            raise UsageError(f"{game}: this folder holds no rule files (*{SUFFIX})")
-        raise UsageError(f"{game}: this folder holds {len(mains)} games; name the file")
-    if path.exists():
+    sort = sort_of(path)
+    if sort == "folder":
+        return _main_file(path)
+    if sort:
         return path
     hint = near(game, known)
-    raise UsageError(f"no game, file or folder `{game}`" + (f"; {hint}" if hint else f"; bundled games: {', '.join(known)}"))
+    raise UsageError(f"no game, file or folder `{cut(game)}`" + (f"; {hint}" if hint else f"; bundled games: {', '.join(known)}"))
+
+
+def _main_file(folder: Path) -> Path:
+    """The file of the folder's name, or the only game in it."""
+    files = rule_files(folder)
+    same = folder / f"{folder.resolve().name}{SUFFIX}"
+    if same in files:
+        return same
+    mains = [f for f in files if _first_words(f)[:1] == ["game"]]
+    if not files:
+        raise UsageError(f"{folder}: this folder holds no rule files (*{SUFFIX})")
+    if len(mains) != 1:
+        raise UsageError(f"{folder}: this folder holds {len(mains)} games; name the file")
+    return mains[0]
 
 
 def variants(folder: Path, game: str) -> list[str]:
     """The variants and expansions of a game that lie beside it."""
-    words = {p.stem: _first_words(p) for p in sorted(folder.glob(f"*{SUFFIX}"))}
+    words = {p.stem: _first_words(p) for p in rule_files(folder)}
     return [name for name, first in words.items() if first[:1] == ["variant"] and first[2:4] == ["of", game]]
 
 
@@ -231,6 +241,8 @@ def load_file(path: Path, with_: Iterable[str], problems: Problems, source: Sour
 def _load_file(path: Path, with_: Iterable[str], loaded: Loaded, source: SourceFile | None) -> Loaded:
     problems, limits = loaded.problems, loaded.limits
     main = loaded.parse(source or read(path, limits))
+    if main.header is not None and main.header.name.casefold() == path.stem.casefold():
+        loaded.name_it(main, path.stem)
     layers: list[tuple[nodes.Module, Path]] = []
     folder = path.parent
     if main.header is not None and main.header.word == "variant":  # a variant is loaded on its game
@@ -245,8 +257,7 @@ def _load_file(path: Path, with_: Iterable[str], loaded: Loaded, source: SourceF
         if main.header is not None and main.header.word != "game":
             problems.add("R114", f"`{main.name}` is no game", layers[0][0].span, "a variant is one of a game, not of another variant")
             return loaded
-    wanted = [_layer_file(name, main, folder) for name in dict.fromkeys(with_)]
-    layers = [*((loaded.parse(read(p, limits)), p.parent) for p in wanted), *layers]
+    layers = [*_wanted(tuple(dict.fromkeys(with_)), main, folder, loaded), *layers]
     used: dict[str, nodes.Module] = {}
     loaded.use(main, (folder,), used)
     for layer, home in layers:
@@ -268,17 +279,37 @@ def _load_file(path: Path, with_: Iterable[str], loaded: Loaded, source: SourceF
 
 
 def _base_file(header: nodes.Header, folder: Path) -> Path | None:
-    beside = folder / f"{header.base}{SUFFIX}"
-    inside = beside.is_file() and beside.resolve().is_relative_to(folder.resolve())
+    beside = _called(folder, header.base or "")
+    inside = beside is not None and sort_of(beside) == "file" and lies_in(beside, folder)
     return beside if inside else games().get(header.base or "")
 
 
+def _wanted(names: tuple[str, ...], main: nodes.Module, folder: Path, loaded: Loaded) -> list[tuple[nodes.Module, Path]]:
+    """The layers that were asked for, and where each lies."""
+    if len(names) > loaded.limits.files:
+        raise UsageError(f"more than {loaded.limits.files} variants and expansions at once; a match needs a few")
+    found = []
+    for name in names:
+        path = _layer_file(name, main, folder)
+        found.append((loaded.parse(read(path, loaded.limits)), path.parent))
+        loaded.name_it(found[-1][0], path.stem)
+    return found
+
+
+def _called(folder: Path, name: str) -> Path | None:
+    """What lies in a folder under this name of a rule file, whatever it is."""
+    path = folder / f"{name}{SUFFIX}"
+    return path if sort_of(path) and is_called(path) else None
+
+
 def _layer_file(name: str, main: nodes.Module, folder: Path) -> Path:
-    path = Path(name) if name.endswith(SUFFIX) else folder / f"{name}{SUFFIX}"
-    if not path.is_file():
+    path = Path(name) if name.endswith(SUFFIX) else _called(folder, name)
+    if path is None or sort_of(path) != "file":
         known = variants(folder, main.name)
         hint = near(name, known) or (f"{main.name} has: {', '.join(known)}" if known else f"{main.name} has none")
-        raise UsageError(f"no variant or expansion `{name}` of {main.name}; {hint}")
+        raise UsageError(f"no variant or expansion `{cut(name)}` of {main.name}; {hint}")
+    if not name.endswith(SUFFIX) and not lies_in(path, folder):
+        raise UsageError(f"`{cut(name)}{SUFFIX}` leads out of the folder of {main.name}: copy it there, or name the file that is meant")
     return path
 
 

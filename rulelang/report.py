@@ -115,7 +115,9 @@ def finding(report: Report, mishap: Mishap, made: Replay | None, file: str) -> D
         hint = f"{how}: before anybody is asked"
     elif made.last is not None:
         chosen = f"seat {mishap.choices[-1][0]} chooses `{made.last.decision}: {made.last.label}`"
-        hint = f"{how}, at choice {len(mishap.choices)}: {chosen}; what came before: `rulelang replay {file}`"
+        seats = ",".join(["human"] * mishap.way.players)
+        there = f"`rulelang play --resume {file} --seats {seats}` leads there, `rulelang replay {file}` tells what came before"
+        hint = f"{how}, at choice {len(mishap.choices)}: {chosen}; {there}"
     else:
         hint = f"{how}, after {_many(len(mishap.choices), 'choice', 'choices')}: `rulelang replay {file}`"
     return diagnostic(mishap, report.sources, names.header.span, hint)

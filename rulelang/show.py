@@ -7,6 +7,7 @@ import attrs
 
 from rulelang.core import nodes as core
 from rulelang.core import types
+from rulelang.diagnostics import printable
 from rulelang.graph.compile import compile_graph
 from rulelang.graph.nodes import followers
 from rulelang.pipeline import Loaded
@@ -15,8 +16,9 @@ DEEP = 40  # a node that goes deeper than this fits on no line
 
 
 def show_stage(stage: str, loaded: Loaded) -> Iterator[str]:
+    """The lines of `rulelang show STAGE`, as they may be printed"""
     shown = {"surface": _show_surface, "names": _show_names, "core": _show_core, "graph": _show_graph, "labels": show_labels}
-    return shown[stage](loaded)
+    return map(printable, shown[stage](loaded))
 
 
 def _show_surface(loaded: Loaded) -> Iterator[str]:

@@ -6,6 +6,8 @@ from contextlib import suppress
 from rulelang.api import Match
 from rulelang.runtime.words import readable
 
+OPTIONS = 12  # of a decision that are listed
+
 
 def story(match: Match) -> Iterator[tuple[int, str]]:
     """What happened, as (level, text): passes of loops, below them headings, below those what the rules did."""
@@ -32,6 +34,16 @@ def result(match: Match) -> Iterator[tuple[int, str]]:
             width = max((len(why) for why, _ in parts), default=0)
             for why, n in parts:
                 yield 2, f"{why:<{width}}  {n:>4}"
+
+
+def asked(match: Match) -> Iterator[tuple[int, str]]:
+    """Who chooses next in a match that is not over, and among what, as (level, text)."""
+    for n, decision in enumerate(match.decisions):
+        if n == 0:
+            yield 0, "Next"
+        labels = [o.label for o in decision.options[:OPTIONS]]
+        more = f", ... ({len(decision.options)} in all)" if len(decision.options) > OPTIONS else ""
+        yield 1, f"{match.names[decision.player]} chooses {readable(decision.name)}: {', '.join(labels)}{more}"
 
 
 def _tie_break(match: Match, seat: int) -> str:

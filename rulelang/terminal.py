@@ -18,7 +18,7 @@ from attrs import define, field
 from rulelang.api import Match
 from rulelang.board import Screen, View
 from rulelang.diagnostics import printable
-from rulelang.files import SaveFile, uninterrupted
+from rulelang.files import SaveFile, sort_of, uninterrupted
 from rulelang.runtime.words import readable
 from rulelang.telling import result
 
@@ -43,7 +43,7 @@ def free_name(match: Match) -> Path:
     """A file of its own for a match that nobody gave a name."""
     stem = usual_name(match).stem
     names = (Path(f"{stem}{'' if n == 1 else f'-{n}'}.match") for n in range(1, 10_000))
-    return next((p for p in names if not p.exists()), Path(f"{stem}.match"))
+    return next((p for p in names if not sort_of(p)), Path(f"{stem}.match"))
 
 
 # ---------------------------------------------------------------- playing

@@ -63,14 +63,14 @@ step seats
     in turn each player starting with (first player)
         set place_no to (number of p in players where place_no of p > 0) + 1
 """
-TAIL = """
+LAST = """
 step last
     in turn each player starting with (first player)
         choose any n in 1..2
             raise points by n
 
 ranking by most points, ties shared
-{below}"""
+"""
 
 
 @frozen
@@ -150,7 +150,7 @@ class Cell:
         leak = "\n".join(x for x in (said(self.way.lines), said(self.sink.lines)) if x)
         step = f"\nstep leak\n{_in('raise quiet by 1' if self.layer else leak, 1)}\n"
         head = HEAD.format(use=f"use {self.way.use}" if self.way.use else "", declared=_in(said(self.sink.own), 1))
-        game = head + set_up + step + TAIL.format(below=f"{said(self.way.below)}\n\n{said(self.sink.below)}\n")
+        game = head + set_up + step + f"{LAST}{said(self.way.below)}\n\n{said(self.sink.below)}\n"
         return game, f'variant layered of leaking "A layer that leaks"\n\n{self.layer} leak\n{_in(leak, 1)}\n' if self.layer else ""
 
     def write(self, folder: Path) -> tuple[str, tuple[str, ...]]:

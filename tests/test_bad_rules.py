@@ -13,6 +13,7 @@ from rulelang.errors import UsageError
 from rulelang.limits import Limits
 from rulelang.source import SourceFile, Span
 from rulelang.untrusted import run
+from tests import written
 from tests.harden import bad_rules, bombs
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -35,10 +36,57 @@ def test_a_finding_that_says_too_little_is_noticed() -> None:
     assert "no hint" in said and "outside of its file" in said
 
 
+HOSTILE = """game hostile "A \x1b[2J \\ ]; x -> y %%{init}", players 2..2
+
+each player
+    counter points: 0.., public
+
+step play "::error::x \x1b[2J | --> <b>"
+    in turn each player starting with (first player)
+        choose
+            first "::error::x ] \\ \x1b[2J"
+                raise points by 1
+            second "\\"
+                raise points by 2
+
+ranking by most points, ties shared
+"""
+CARELESS = {
+    "rulelang.show.printable": "show labels", "rulelang.graph.picture.printable": "dot lets",
+    "rulelang.graph.picture._entities": "mermaid:", "rulelang.graph.picture._quoted": "dot: not one picture",
+    "rulelang.diagnostics.printable": "the story lets",
+}  # fmt: skip
+
+
+def hostile(folder: Path) -> pipeline.Loaded:
+    (folder / "hostile.rule").write_text(HOSTILE)
+    return pipeline.load(str(folder / "hostile.rule"))
+
+
+def test_what_is_made_of_a_strange_file_is_harmless(tmp_path: Path) -> None:
+    loaded = hostile(tmp_path)
+    assert loaded.ok and list(written.wrong(loaded, "1")) == []
+
+
+@pytest.mark.parametrize("writer", CARELESS)
+def test_a_writer_that_escapes_nothing_is_noticed(writer: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded = hostile(tmp_path)
+    monkeypatch.setattr(writer, (lambda text: f'"{text}"') if "._" in writer else lambda text: text)
+    assert any(why.startswith(CARELESS[writer]) for why in written.wrong(loaded, "1"))
+
+
+def test_a_picture_is_read_as_its_reader_does() -> None:
+    found = written.dot_tokens('digraph "a \\\\" {\n  "x\\"y" -> "z";\n}')
+    assert found == ["digraph", '"a \\\\"', "{", '"x\\"y"', "->", '"z"', ";", "}"]
+    assert written.dot_tokens('"a \\" -> "b"') is None and written.dot_tokens('"a\nb"') is None
+    assert not written.is_dot('digraph "a" {\n}\ndigraph "b" {\n}') and written.is_dot('digraph "a" {\n  "x" -> "y";\n}')
+    assert written.is_mermaid('%% "a"\nflowchart TD\n  n0["x #34;"]\n  n0 -->|"y"| n0')
+    assert not written.is_mermaid('%% "a"\nflowchart TD\n  n0["x"]; click n0 "y"]')
+
+
 @pytest.mark.parametrize("bomb", bombs.BOMBS, ids=lambda b: b.name.replace(" ", "_"))
 def test_a_bomb_gets_one_answer(bomb: bombs.Bomb, tmp_path: Path) -> None:
-    bombs.lay_out(bomb.make(1), tmp_path)
-    assert bombs.fault(bomb, bombs.ask(tmp_path / "bomb.rule", SMALLER)) == ""
+    assert bombs.fault(bomb, bombs.ask(bombs.lay_out(bomb.make(1), tmp_path), SMALLER)) == ""
 
 
 def test_the_caller_sets_the_limits() -> None:
@@ -66,7 +114,7 @@ def test_a_file_of_a_stranger_is_checked_in_a_child(tmp_path: Path) -> None:
 def test_a_child_that_takes_too_much_is_stopped_and_its_place_is_told(
     memory: int, seconds: int, said: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    (tmp_path / "bomb.rule").write_text(bombs.HEAD + "".join(f"define d{k} = {k}\n" for k in range(4_900)) + "# x\n" * 220_000)
+    (tmp_path / "bomb.rule").write_text(bombs.HEAD + "".join(f"define d{k} = {k}{' + 1' * 30}\n" for k in range(4_900)) + "# x\n" * 50_000)
     assert run(["check", str(tmp_path / "bomb.rule")], memory, seconds) == 1
     out, err = capfd.readouterr()
     assert out == "" and err.startswith(f"rulelang: stopped: {said}, at {tmp_path}/bomb.rule:") and err.count("\n") == 1

@@ -139,3 +139,24 @@ def test_a_trial_of_a_program_leaves_no_trace_in_the_file() -> None:
     assert match.to_text() == before and "back 1" in before
     match.undo()
     assert "back" not in match.to_text() and rulelang.resume(match.to_text()) == match
+
+
+def test_what_was_taken_back_before_more_was_stays_in_the_file() -> None:
+    """First the third choice, then the new third one and the second with it: the file still tells of both."""
+    match = rulelang.load("visby").start(players=3, seed=1)
+    for count in (1, 2):
+        for seat in range(len(match.choices), 3):
+            match.choose(seat, count)
+        match.take_back(count)
+    text = match.to_text()
+    assert [line for line in text.split("\n") if line.startswith("back")] == ["back 1", "back 2"]
+    assert rulelang.resume(text).to_text() == text
+    match.choose(1, 0)
+    match.undo()
+    assert match.to_text() == text
+
+
+def test_a_match_file_that_is_too_large_is_refused_as_any_other(tmp_path: Path) -> None:
+    (tmp_path / "m.match").write_bytes(b"x" * 16_000_001)
+    done = command("replay", "m.match", cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (1, "rulelang: m.match: line 1: too large for a match file\n")

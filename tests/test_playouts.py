@@ -13,7 +13,7 @@ from xml.etree import ElementTree
 import pytest
 
 import rulelang
-from rulelang import pipeline, report, series, shrink
+from rulelang import pipeline, report, series, shrink, telling
 from rulelang.api import Dice
 from rulelang.cli import cli
 from rulelang.coverage import Coverage, Line, count_examples, own_files, shortened, told, told_decisions
@@ -266,6 +266,9 @@ def test_rules_that_stop_are_found_with_the_shortest_way_there(tmp_path: Path) -
         again.choose(*stop.choices[-1])
     found = report.finding(made, stop, replay, "x.match")
     assert found.code == "R406" and found.span.text == "lower talers by 1" and "at choice 5: seat" in found.hint
+    assert "`rulelang play --resume x.match --seats human,human` leads there" in found.hint
+    asked = [text for level, text in telling.asked(again) if level]
+    assert asked == [f"{again.names[stop.choices[-1][0]]} chooses turn: {', '.join(o.label for o in again.decisions[0].options)}"]
 
 
 def test_a_decision_without_an_option_is_a_dead_end(tmp_path: Path) -> None:

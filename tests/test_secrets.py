@@ -9,6 +9,7 @@ from rich.console import Console
 import rulelang
 from rulelang.api import Match
 from rulelang.board import Screen, View
+from tests.leaks import LAST
 from tests.worlds import received, same, untrue
 
 HEAD = """game small "A small game", players 2..3
@@ -30,19 +31,11 @@ each player
     pile file: Card, private, number public
     slot palm: Card, private
 """
-TAIL = """
-step last
-    in turn each player starting with (first player)
-        choose any n in 1..2
-            raise points by n
-
-ranking by most points, ties shared
-"""
 
 
 def small(folder: Path, rules: str) -> rulelang.Game:
     path = folder / "small.rule"
-    path.write_text(HEAD + rules + TAIL, encoding="utf-8")
+    path.write_text(HEAD + rules + LAST, encoding="utf-8")
     return rulelang.load(str(path))
 
 

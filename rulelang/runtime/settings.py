@@ -6,6 +6,7 @@ from typing import Any
 
 from rulelang.core import nodes as core
 from rulelang.core.types import BoolT, KindT, PlayerT
+from rulelang.diagnostics import cut
 from rulelang.errors import UsageError
 from rulelang.graph.layout import make_layout
 from rulelang.runtime.values import Values
@@ -29,7 +30,7 @@ def option_value(game: core.Game, option: core.Option, value: Any, players: int)
     allowed = values_of(option, players)
     if found is None or found not in allowed:
         shown = " or ".join(option_word(game, option, v) for v in allowed)
-        raise UsageError(f"`{option.name}` is {shown}, not {value}")
+        raise UsageError(f"`{option.name}` is {shown}, not {cut(str(value))}")
     return found
 
 

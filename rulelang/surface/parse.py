@@ -125,7 +125,7 @@ def make_ready() -> None:
 
 # ---------------------------------------------------------------- cutting, comments, errors
 
-_LONG = re.compile(r'#[^\n]*|"(?P<text>[^"\n]*)"|(?<![0-9A-Za-z_])(?P<digits>[0-9]{10,})')
+_LONG = re.compile(r'#[^\n]*|"(?P<text>[^"\n]*)"|(?<![0-9A-Za-z_])((?P<digits>[0-9]{10,})|(?P<name>[A-Za-z][0-9A-Za-z_]{100,}))')
 _HOLE = re.compile(r"\{[^}]*\}")
 _DIGITS = re.compile(r"(?<![0-9A-Za-z_])[0-9]{10,}")
 _COMMENT = re.compile(r'"[^"\n]*"|(#[^\n]*)')
@@ -335,13 +335,16 @@ def _hole(source: SourceFile, problems: Problems, start: int, end: int) -> nodes
 
 
 def _too_large(source: SourceFile, start: int, end: int, problems: Problems, limits: Limits) -> bool:
-    """Numbers and texts that are too long, each at its place; before anything is made of them."""
+    """Numbers, names and texts that are too long, each at its place; before anything is made of them."""
     before = len(problems.found)
     for long in _LONG.finditer(source.text, start, end):
         text, digits = long["text"], long["digits"]
         if text is not None and len(text) > limits.label:
             span = Span(source, *long.span("text"))
             problems.add("R005", f"a text of more than {limits.label} characters", span, "say it in fewer words")
+        if long["name"] is not None and len(long["name"]) > limits.name:
+            span = Span(source, *long.span("name"))
+            problems.add("R005", f"a name of more than {limits.name} characters", span, "a short name is easier to read")
         numbers = [long] if digits else [n for hole in _HOLE.finditer(text or "") for n in _DIGITS.finditer(text or "", *hole.span())]
         for number in numbers:  # Python reads no number of some thousand digits
             if len(number[0]) > 16 or int(number[0]) > NUMBER:

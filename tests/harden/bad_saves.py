@@ -121,6 +121,7 @@ STRANGE = (
     "\ud800",
 )
 PLACES = ("/etc/passwd", "/dev/zero", "../../visby", "/", ".", "", "visby\x00", "~", "visby/", "CON", "vis by", "stdlib", "x" * 5000, "-h")
+LAYERS = ("x" * 5000, "x" * 200_000, "y/" * 3000, "../../x", "/etc/passwd", "z\0", "/dev/zero.rule", " ".join(map(str, range(1500))))
 
 
 def header(lines: Lines, rng: Random) -> int:
@@ -191,7 +192,7 @@ def other_choice(lines: Lines, rng: Random) -> Lines:
 def in_header(lines: Lines, rng: Random) -> Lines:
     at = rng.randrange(1, 8)
     key, _, value = lines[at].partition(": ")
-    new = {1: PLACES, 2: ("envoy", "storm", "envoy envoy", "'", '"', "storm\\", "long_winter " * 99)}.get(at, NUMBERS)
+    new = {1: PLACES, 2: ("envoy", "storm", "envoy envoy", "'", '"', "storm\\", "long_winter " * 99, *LAYERS)}.get(at, NUMBERS)
     lines[at] = rng.choice(
         (f"{key}: {rng.choice(new)}", f"{key}:{value}", f"{key}: {value} ", f"{key} : {value}", f"{key.upper()}: {value}")
     )
@@ -339,13 +340,13 @@ def watch() -> Watch:
     return made
 
 
-def command(path: Path) -> tuple[int, str, str]:
-    """`rulelang replay FILE` in this process: exit code, standard output, standard error"""
+def command(*args: str) -> tuple[int, str, str]:
+    """`rulelang ARGS...` in this process: exit code, standard output, standard error"""
     from rulelang.cli import main
 
     out, err = io.StringIO(), io.StringIO()
     before = {n: signal.getsignal(n) for n in (signal.SIGTERM, signal.SIGHUP)}
-    argv, sys.argv = sys.argv, ["rulelang", "replay", str(path)]
+    argv, sys.argv = sys.argv, ["rulelang", *args]
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             main()
@@ -393,7 +394,7 @@ def faults_of(raw: bytes, folder: Path, told: bool) -> tuple[str, list[str]]:
     if told:
         look.on.append(True)
         try:
-            code, out, err_text = command(path)
+            code, out, err_text = command("replay", str(path))
         finally:
             look.on.clear()
         if made is None and (code != 1 or out or err_text.count("\n") != 1 or f"rulelang: {path}: {message}\n" != err_text):

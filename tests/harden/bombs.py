@@ -14,6 +14,7 @@ from typing import Any
 from attrs import frozen
 
 from rulelang import pipeline
+from rulelang.diagnostics import render
 from rulelang.errors import UsageError
 from rulelang.limits import USUAL, Limits
 from rulelang.proofs import check_counts
@@ -29,7 +30,11 @@ TURN = "step play\n    in turn each player starting with (first player)\n"
 POT = "counter pot: 0.., public, starts at 0\n\n"
 ONCE = "step play\n    together each player\n        raise points by 1\n"
 
-Files = dict[str, str]
+SECRET = "nobody outside may read this\n"
+ABOVE = "-> ../outside.rule"
+OUTSIDE = ("nobody outside", "root:")  # what stands in files outside, and in no message
+
+Files = dict[str, str]  # what it holds; `-> x`: a link, `/`: a folder, `|`: a pipe, `large`: in large letters, as a disk may find it
 
 
 @frozen
@@ -65,6 +70,10 @@ def _choose(cards: str, what: str) -> Files:
 
 def _use(name: str, what: str) -> Files:
     return {"bomb.rule": HEAD.replace("\n\n", f"\n\nuse {name}\n\n", 1) + ONCE, f"{name}.rule": what}
+
+
+def _variant(base: str, what: str) -> Files:
+    return {"bomb.rule": f'variant bomb of {base} "Bomb"\n\nafter play\n    end game\n', f"{base}.rule": what}
 
 
 def _blocks(n: int) -> Files:
@@ -282,6 +291,25 @@ BOMBS = (
     Bomb("nothing but signs", lambda n: {"bomb.rule": "([{,.:" * 10_000 * n}, "R001", "("),
     Bomb("a large file", lambda n: {"bomb.rule": HEAD + "# x\n" * 300_000 * n}, "refused", ""),
     Bomb("a use of a link that leads out", lambda n: _use("outside", "-> /etc/passwd"), "R112", "use outside"),
+    Bomb("a use of a rule file outside", lambda n: {**_use("elsewhere", ABOVE), "../outside.rule": SECRET}, "R112", "use e"),
+    Bomb("a use of a link to nothing", lambda n: _use("nothing", "-> not_here.rule"), "R112", "use nothing"),
+    Bomb("a use of links in a circle", lambda n: {**_use("one", "-> two.rule"), "two.rule": "-> one.rule"}, "R112", "use one"),
+    Bomb("a use of a folder above", lambda n: _use("../" * n + "etc/passwd", ""), "R001", "use ../"),
+    Bomb("a use of an absolute name", lambda n: _use("/" * n + "etc/passwd", ""), "R001", "use /"),
+    Bomb("a use of a name with a NUL", lambda n: _use("x\0" * n, ""), "refused", ""),
+    Bomb("a use of a name in large letters", lambda n: _use("Helper", 'library helper "H"\n'), "R001", "use Helper"),
+    Bomb("a use of a file in large letters", lambda n: _use("helper", "large"), "R112", "use helper"),
+    Bomb("a use of a file of another name", lambda n: _use("helper", 'library other "H"\n'), "R113", "library other"),
+    Bomb("a use of a name too long for a file", lambda n: _use("x" * 300 * n, ""), "R005", "use x"),
+    Bomb("a variant of a rule file outside", lambda n: {**_variant("base", ABOVE), "../outside.rule": SECRET}, "R112", "variant"),
+    Bomb("a variant of a device", lambda n: _variant("base", "-> /dev/zero"), "R112", "variant"),
+    Bomb("a variant of a pipe", lambda n: _variant("base", "|"), "R112", "variant"),
+    Bomb("a variant of a folder", lambda n: _variant("base", "/"), "R112", "variant"),
+    Bomb("a variant of a huge game", lambda n: _variant("base", f"sparse {10**9}"), "refused", ""),
+    Bomb("a variant of a folder above", lambda n: _variant("../" * n + "base", ""), "R001", "variant"),
+    Bomb("a variant of an absolute name", lambda n: _variant("/etc/passwd", ""), "R001", "variant"),
+    Bomb("a variant of a file in large letters", lambda n: _variant("base", "large"), "R112", "variant"),
+    Bomb("a variant of a name too long for a file", lambda n: _variant("x" * 300 * n, ""), "R005", "variant"),
     Bomb("a use of a device", lambda n: _use("outside", "-> /dev/zero"), "R112", "use outside"),
     Bomb("a use of a pipe", lambda n: _use("pipe", "|"), "R112", "use pipe"),
     Bomb("a use of a folder", lambda n: _use("inner", "/"), "R112", "use inner"),
@@ -301,10 +329,17 @@ class Answer:
     megabytes: float = 0
 
 
-def lay_out(files: Files, folder: Path) -> None:
+def lay_out(files: Files, folder: Path) -> Path:
+    """The file to check, in a folder of its own, so that there is something outside of it."""
+    folder = folder / "game"
+    folder.mkdir()
     for name, text in files.items():
         path = folder / name
-        if text.startswith("-> "):
+        if not text or len(name) > 200:
+            continue
+        if text == "large":
+            path.with_name(name.capitalize()).write_text("", encoding="utf-8")
+        elif text.startswith("-> "):
             path.symlink_to(text[3:])
         elif text == "|":
             os.mkfifo(path)
@@ -315,6 +350,7 @@ def lay_out(files: Files, folder: Path) -> None:
                 file.truncate(int(text[7:]))
         else:
             path.write_text(text, encoding="utf-8")
+    return folder / "bomb.rule"
 
 
 def _child(path: Path, limits: Limits, conn: Any) -> None:
@@ -326,7 +362,8 @@ def _child(path: Path, limits: Limits, conn: Any) -> None:
         check_counts(loaded)
         errors = [d for d in loaded.problems.sorted() if d.is_error]
         found = tuple((d.code, d.message, d.span.source.line_text(d.span.line).strip()[:200]) for d in errors)
-        answer = Answer(found)
+        said = "\n".join(render(d) for d in loaded.problems.sorted())
+        answer = Answer(found, wrong="it shows what stands outside" if any(x in said for x in OUTSIDE) else "")
     except UsageError as err:
         answer = Answer(refused=str(err))
     except BaseException as err:
@@ -340,8 +377,7 @@ def _child(path: Path, limits: Limits, conn: Any) -> None:
 def _make_ready() -> None:
     """What every check needs is worked out here once, and not in every child."""
     with tempfile.TemporaryDirectory() as folder:
-        lay_out(_game(ONCE), Path(folder))
-        check_counts(pipeline.load(f"{folder}/bomb.rule"))
+        check_counts(pipeline.load(str(lay_out(_game(ONCE), Path(folder)))))
 
 
 def ask(path: Path, limits: Limits = USUAL) -> Answer:
@@ -382,8 +418,7 @@ def run(n: int, seed: int) -> Report:
     for bomb in BOMBS:
         for size in SIZES[: max(1, n)]:
             with tempfile.TemporaryDirectory() as folder:
-                lay_out(bomb.make(size), Path(folder))
-                answer = ask(Path(folder) / "bomb.rule")
+                answer = ask(lay_out(bomb.make(size), Path(folder)))
             asked += 1
             name = f"{bomb.name}, size {size}"
             slowest, largest = max(slowest, (answer.seconds, name)), max(largest, (answer.megabytes, name))

@@ -4,7 +4,9 @@ back, saved and resumed, and told by its events: it must stay the same match."""
 
 import time
 from collections import Counter
+from collections.abc import Callable, Iterator
 from random import Random
+from typing import TypeVar
 
 from attrs import define, field, frozen
 
@@ -34,17 +36,24 @@ class Task:
 
 
 @define(eq=False)
-class Done:
+class Played:
     """What came of them"""
 
-    game: str
     matches: int = 0
+    faults: list[str] = field(factory=list)
+
+
+@define(eq=False)
+class Done(Played):
+    game: str = ""
     ended: int = 0
     closely: int = 0
     choices: int = 0
     longest: int = 0
     seconds: float = 0
-    faults: list[str] = field(factory=list)
+
+
+D = TypeVar("D", bound=Played)
 
 
 @define(eq=False)
@@ -75,12 +84,29 @@ def tasks(n: int, seed: int) -> list[Task]:
     weights = {w: 1 / x for w, x in length.items()}
     shares = {w: max(1, int(LEAST * n), round(n * weights[w] / sum(weights.values()))) for w in weights}
     shares[max(shares, key=lambda w: shares[w])] += max(0, n - sum(shares.values()))
-    return [Task(w, f"{seed}.{first}", min(CHUNK, share - first)) for w, share in shares.items() for first in range(0, share, CHUNK)]
+    return in_chunks(shares, seed, CHUNK)
+
+
+def in_chunks(shares: dict[Way, int], seed: int, size: int) -> list[Task]:
+    """So many matches of each way to play, in tasks of a size"""
+    return [Task(w, f"{seed}.{first}", min(size, share - first)) for w, share in shares.items() for first in range(0, share, size)]
+
+
+def counted(work: Callable[[Task], D], tasks: list[Task], count: Counter[str]) -> Iterator[D]:
+    """What came of each task; matches and faults are counted."""
+    for done in spread(work, tasks, lambda _: f"{count['matches']} matches, {count['faults']} faults"):
+        count.update(matches=done.matches, faults=len(done.faults))
+        yield done
+
+
+def told(way: Way, seed: str, wrong: str) -> str:
+    """A fault, and how to come to it again"""
+    return f"{way.source}, {way.told(game_of(way).core)}, seed {seed}: {wrong}"
 
 
 def play(task: Task) -> Done:
     way, began = task.way, time.process_time()
-    table, done = Kept(game_of(way), way), Done(way.source)
+    table, done = Kept(game_of(way), way), Done(game=way.source)
     for n in range(task.matches):
         seed = f"{task.seed}.{n}"
         outcome = table.play(seed, at_random(seed))
@@ -90,7 +116,7 @@ def play(task: Task) -> Done:
         if n % CLOSELY == 0 and not wrong:
             wrong += closely(way, seed, outcome, table)
             done.closely += 1
-        done.faults += [f"{way.source}, {way.told(game_of(way).core)}, seed {seed}: {w}" for w in wrong]
+        done.faults += [told(way, seed, w) for w in wrong]
         done.matches += 1
         done.ended += outcome.over
         done.choices += len(outcome.choices)
@@ -146,12 +172,11 @@ def elsewhere(match: Match, rng: Random) -> list[str]:
 def run(n: int, seed: int) -> Report:
     began, games, count = time.perf_counter(), dict[str, Done](), Counter[str]()
     planned = tasks(n, seed)
-    for done in spread(play, planned, lambda _: f"{count['matches']} matches, {count['faults']} faults"):
-        whole = games.setdefault(done.game, Done(done.game))
+    for done in counted(play, planned, count):
+        whole = games.setdefault(done.game, Done(game=done.game))
         for name in ("matches", "ended", "closely", "choices", "seconds", "faults"):
             setattr(whole, name, getattr(whole, name) + getattr(done, name))
         whole.longest = max(whole.longest, done.longest)
-        count.update(matches=done.matches, faults=len(done.faults))
     each = "; ".join(
         f"{d.game}: {d.matches} matches, {d.ended} ended, {d.choices} choices, the longest {d.longest}, {d.closely} looked at closely, "
         f"{d.seconds:.0f} s of a processor"

@@ -7,7 +7,7 @@ import time
 from collections import Counter
 from random import Random
 
-from attrs import define, field, frozen
+from attrs import define, field
 
 from rulelang.core.types import Type
 from rulelang.errors import RuleError
@@ -18,27 +18,18 @@ from rulelang.runtime.program import Chance, ForkCode, Program, make_program
 from rulelang.runtime.settings import option_word
 from rulelang.runtime.values import State
 from rulelang.series import cores
-from tests.harden import Report, spread
-from tests.harden.matches import ways
+from tests.harden import Report
+from tests.harden.matches import Played, Task, counted, in_chunks, told, ways
 
 CHUNK = 50
 CHOICES = 200  # of one match
 SEEN = 10  # in one match of so many it is looked at what the seats see
 
 
-@frozen
-class Task:
-    way: Way
-    seed: str
-    matches: int
-
-
 @define(eq=False)
-class Done:
-    matches: int = 0
+class Done(Played):
     forks: int = 0  # entries of threads, each in a shuffled order
     seen: int = 0
-    faults: list[str] = field(factory=list)
 
 
 def dice(seed: str) -> Chance:
@@ -162,7 +153,7 @@ def play(task: Task) -> Done:
             wrong = look(task.way, seed)
         done.matches += 1
         if wrong:
-            done.faults.append(f"{task.way.source}, {task.way.told(game_of(task.way).core)}, seed {seed}: {wrong}")
+            done.faults.append(told(task.way, seed, wrong))
     return done
 
 
@@ -170,10 +161,9 @@ def run(n: int, seed: int) -> Report:
     began, count, faults = time.perf_counter(), Counter[str](), list[str]()
     every = ways(n)
     every = every[:: max(1, len(every) // n)]
-    share = max(1, n // len(every))
-    tasks = [Task(w, f"{seed}.{first}", min(CHUNK, share - first)) for w in every for first in range(0, share, CHUNK)]
-    for done in spread(play, tasks, lambda _: f"{count['matches']} matches, {count['faults']} faults"):
-        count.update(matches=done.matches, forks=done.forks, seen=done.seen, faults=len(done.faults))
+    tasks = in_chunks({w: max(1, n // len(every)) for w in every}, seed, CHUNK)
+    for done in counted(play, tasks, count):
+        count.update(forks=done.forks, seen=done.seen)
         faults.extend(done.faults)
     took = time.perf_counter() - began
     return Report(

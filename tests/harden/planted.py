@@ -1,8 +1,12 @@
 """Leaks and faults planted one by one, each of which must be caught: in rules (`planted.txt`), and in the engine, where
-pairs of worlds that a seat cannot tell apart must find them."""
+pairs of worlds that a seat cannot tell apart must find them.
+
+An `order` fault lets several change at once what only one can; what is `idle` never happens, is never read, or makes no
+difference."""
 
 import shutil
 import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from itertools import groupby
@@ -28,6 +32,7 @@ from tests.harden.secrets import SMALL
 from tests.worlds import Leak, pair, worlds
 
 ROOT = Path(__file__).parent.parent.parent
+SORTS = ("leak: ", "fault: ", "order: ", "idle: ")
 PAIRS = 60  # worlds of each small game and player count, until a fault of the engine is noticed
 
 
@@ -61,7 +66,7 @@ class Planted:
 def planted() -> list[Planted]:
     text = (Path(__file__).parent / "planted.txt").read_text(encoding="utf-8")
     blocks = [b.splitlines() for b in text.split("\n\n")]
-    return [_read(b) for b in blocks if b[0].startswith(("leak: ", "fault: "))]
+    return [_read(b) for b in blocks if b[0].startswith(SORTS)]
 
 
 def _read(lines: list[str]) -> Planted:
@@ -76,17 +81,17 @@ def _read(lines: list[str]) -> Planted:
 
 
 def catch(fault: Planted) -> str:
-    """What the one who should notice it says; of a game that does not check, what `check` says."""
+    """What the one who should notice it says; of a game that does not check, what `check` says, with its warnings."""
     with TemporaryDirectory() as made:
         source, layers = fault.write(Path(made))
         loaded = pipeline.load(source, layers)
         check_counts(loaded)
-        errors = [d.code for d in loaded.problems.sorted() if d.is_error]
-        if errors or fault.caught.startswith("check"):
-            return f"check {' '.join(dict.fromkeys(errors))}"
+        found = loaded.problems.sorted()
+        if fault.caught.startswith("check") or any(d.is_error for d in found):
+            return f"check {' '.join(dict.fromkeys(d.code for d in found))}"
         results = run_always(loaded) if fault.caught.startswith("playouts") else run_claims(loaded)
-        found = sorted({r.problem.code for r in results if r.problem is not None})
-        return f"{fault.caught.split()[0]} {' '.join(found)}" if found else "nothing"
+        codes = sorted({r.problem.code for r in results if r.problem is not None})
+        return f"{fault.caught.split()[0]} {' '.join(codes)}" if codes else "nothing"
 
 
 # ---------------------------------------------------------------- in the engine
@@ -184,9 +189,10 @@ def run(n: int, seed: int) -> Report:
     some = every[::step] if n < len(every) else every
     faults = [why for why in spread(judge, some, str) if why]
     rules = [f for f in some if isinstance(f, Planted)]
-    told = sum(f.name.startswith("leak") for f in rules)
+    sorts = Counter(f.name.partition(":")[0] for f in rules)
     return Report(
-        f"{len(some)} planted one by one ({told} leaks and {len(rules) - told} other faults in rules, {len(some) - len(rules)} in the "
-        f"engine), {len(some) - len(faults)} caught; {time.perf_counter() - began:.0f} s",
+        f"{len(some)} planted one by one (in rules {sorts['leak']} leaks, {sorts['order']} faults of order, {sorts['idle']} idle lines, "
+        f"{sorts['fault']} other faults; {len(some) - len(rules)} in the engine), {len(some) - len(faults)} caught; "
+        f"{time.perf_counter() - began:.0f} s",
         tuple(faults),
     )
