@@ -234,7 +234,7 @@ def check(
         raise UsageError("random matches are played by several processes: name a file instead of `-`")
     if stdin_file is not None and "-" not in games:
         raise UsageError("--stdin-filename says where standard input belongs: add `-` to what is checked")
-    if stdin_file is not None and not stdin_file.parent.is_dir():
+    if stdin_file is not None and sort_of(stdin_file.parent) != "folder":
         raise UsageError(f"{stdin_file.parent}: no such folder")
     if untrusted:
         from rulelang.untrusted import run
@@ -267,6 +267,8 @@ def check(
         words = f"{several(errors, 'error')}, {several(len(found) - errors, 'warning')}" if found else "no problems"
         none = "" if lines or playouts is None else "; no match was played: mend the errors first"
         click.echo(("\n" if lines else "") + f"{words} in {several(files, 'file')}{none}")
+        if not found and playouts is None and not proofs and any(_provable(loads, played)):
+            click.echo("whether a match could stop is another question: add --proofs, or --playouts 200")
     else:
         _for_programs(found, form, list(_provable(loads, played)) if proofs else None)
     return 1 if errors else 0

@@ -36,7 +36,7 @@ def test_list_names_games_variants_and_options() -> None:
 
 def test_check_of_a_sound_game_is_clean() -> None:
     done = rulelang("check", "visby", "tallinn", "hansa", "carthago", "stdlib")
-    assert done.returncode == 0 and "no problems" in done.stdout, done.stdout
+    assert done.returncode == 0 and "no problems" in done.stdout and "--proofs" in done.stdout, done.stdout
 
 
 @pytest.mark.parametrize("layers", ["envoy", "chronicles", "tower_order", "envoy,chronicles", "envoy,chronicles,tower_order"])
