@@ -282,8 +282,9 @@ def forged(seed: str) -> tuple[str, bytes]:
         lines = huge(lines, rng)
     else:
         for _ in range(rng.choice((1, 1, 1, 2))):
-            how = rng.choice(ORDINARY)
-            lines = how(lines, rng)
+            if len(lines) > 9:  # less than a header cannot be broken further
+                how = rng.choice(ORDINARY)
+                lines = how(lines, rng)
     return how.__name__, "\n".join(lines).encode("utf-8", "surrogatepass")
 
 
