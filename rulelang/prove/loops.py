@@ -300,7 +300,7 @@ def _chosen(w: Walker, c: core.Choice, facts: Facts) -> Facts:
 
 
 def work(r: Reader, s: core.Statement, passes: int | None = None) -> int | None:
-    """How many steps a statement takes at the most; a loop without a number as many passes as there are pieces."""
+    """How many steps a statement takes at the most; of a loop so many passes, if that is known."""
     here = sum(_looks(r, x) for x in values_of(s))
     match s:
         case core.Branch():
@@ -310,7 +310,7 @@ def work(r: Reader, s: core.Statement, passes: int | None = None) -> int | None:
         case core.Decide():
             return _all(here, _sum(r, tuple(x for c in s.choices for x in c.body)))
         case core.Loop():
-            most = passes if s.times is None else r.bounds(s.times)[1]
+            most = passes if s.times is None or passes is not None else r.bounds(s.times)[1]
             if s.times is None and passes is None:
                 return STEPS // 1000  # it has a claim of its own
         case core.ForEach() | core.Together():

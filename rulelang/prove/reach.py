@@ -293,7 +293,10 @@ class Reach:
         lying = isinstance(whole, core.Read) and whole.place.place.holds_pieces
         if not lying or not isinstance(e.test, core.Compare) or e.test.op != "==":
             return None
+        me = core.Var(e.var, type=e.var.type)
         for own, other in ((e.test.left, e.test.right), (e.test.right, e.test.left)):
+            if _mention([other], me):
+                continue
             if isinstance(own, core.FieldOf) and not own.keys and isinstance(own.item, core.Var) and own.item.var is e.var:
                 many = Counter[int]()
                 for k in self._kinds(e.var.type):

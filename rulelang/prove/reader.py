@@ -263,6 +263,12 @@ class Reader(Numbers):
                 return all_of(self.holds(x, facts), self.holds(x * -1, facts))
         return self.holds(x - number(1), facts) or self.holds(x * -1 - number(1), facts)
 
+    def meant(self, e: core.Expr, facts: Facts) -> core.Expr:
+        """A value with what its names stand for, and the names in that."""
+        for _ in range(3):
+            e = substituted(e, {v: value for v, (value, _) in facts.names.items()})
+        return e
+
     def is_there(self, e: core.Expr, facts: Facts) -> Because | None:
         """Is this not none?"""
         if isinstance(e.type, NoneT):

@@ -126,7 +126,7 @@ class _Walk(Values):
         more = [me - number(1)]
         if s.times is not None:
             self.value(s.times, facts)
-            most = r.range(r.lin(s.times), facts)[1]
+            most = least_of(r.range(r.lin(s.times), facts)[1], r.bounds(r.meant(s.times, facts))[1])
             if written(r.atoms, s.body)[0].isdisjoint(r.atoms.of(s.times).places):
                 more.append(r.lin(s.times) - me)
         every, kept = self.every(s.body, {s.count}, facts, most, lambda known: known.and_(*more))
@@ -141,7 +141,7 @@ class _Walk(Values):
     def comes_to_end(self, s: core.Loop, every: Facts, most: int | None) -> Verdict:
         if s.times is None:
             return ended(self, s, every)
-        steps = work(self.reader, s)
+        steps = work(self.reader, s, most)
         if steps is not None and steps <= STEPS:
             return Verdict(PROVED, Because(words=f"it is repeated {most} times at most" if most != 1 else "it happens once at most"))
         return Verdict(BOUNDED, note=f"as often as `{s.times.span.text}` says, unless that is more than a million steps without a question")
