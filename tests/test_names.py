@@ -76,11 +76,11 @@ WAYS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", STRANGE)
-@pytest.mark.parametrize("way", WAYS)
+SAID = [(way, name) for way in WAYS for name in STRANGE if name != "NUL" or way not in ("replay", "--resume", "--html")]  # no NUL there
+
+
+@pytest.mark.parametrize(("way", "name"), SAID)
 def test_a_name_that_names_no_rule_file_gets_one_line(way: str, name: str, folder: Path) -> None:
-    if name == "NUL" and way in ("replay", "--resume", "--html"):
-        pytest.skip("no command line can hold it")
     before = sorted(p.name for p in folder.iterdir())
     said = WAYS[way](STRANGE[name])
     assert said.isprintable() and len(said) < 7_000 and "internal error" not in said
@@ -133,7 +133,8 @@ def test_a_link_in_a_folder_of_a_stranger_leads_nowhere_out_of_it(inside: str, t
     code, out, err = command("check", "theirs", "--with", "storm")
     assert (code, out) == (2, "") and "leads out of the folder of tiny" in err and err.count("\n") == 1
     assert pipeline.variants(theirs, "tiny") == []
-    assert command("check", "theirs")[:2] == (0, "no problems in 1 file\n")
+    code, out, err = command("check", "theirs")
+    assert code == 0 and out.startswith("no problems in 1 file\n")
 
 
 @pytest.mark.parametrize("asked", ["Storm", "Storm.rule"])
