@@ -609,15 +609,34 @@ class Access:
         self.noticed.lookups.append((table, made))
         return core.TableAt(table, made, type=table.type, span=span)
 
-    def fresh(self, name: str, span: Span, scope: Scope) -> None:
-        """No name covers another."""
+    def fresh(self, name: str, span: Span, scope: Scope, among: core.Expr | None = None) -> None:
+        """No name covers another; `among` is the group of which it would name each."""
         clash = name in scope.names or (name in self.names.symbols and self._sees(name, scope))
         clash = clash or any(self.sees_definition(d, scope) for d in self.names.definitions.get(name, []))
+        kinds = [kind for kind in self.names.members.get(name, ()) if kind in self.names.symbols and self._sees(kind, scope)]
+        if kinds and not clash:
+            note = Note(name_span(self.names.symbols[kinds[0]].node, name), "declared here")
+            hint = self._only_those(name, kinds, among) or "choose another name for it"
+            self.wrong("R107", f"`{name}` is {KindT(kinds[0])}, and cannot name something else", span, hint, scope, [note])
         if clash:
             symbol = self.names.symbols.get(name)
             notes = [Note(name_span(symbol.node, name), "declared here")] if symbol is not None else []
             notes += [Note(name_span(d.node, name), "defined here") for d in self.names.definitions.get(name, [])[:1]]
             self.wrong("R107", f"`{name}` means something else already", span, "choose another name for it", scope, notes)
+
+    def _only_those(self, name: str, kinds: list[str], among: core.Expr | None) -> str:
+        """`some thyme in garden`, where a flower has a colour, a height and a sort"""
+        if among is None or not isinstance(among.type, SetT):
+            return ""
+        if _is_one(among.type.item, kinds):
+            return f"write `x in {among.span.text} where x is {name}`, or choose another name"
+        printed = [f for f, t in self.fields_of(among.type.item) if _is_one(t, kinds)]
+        return f"write `x in {among.span.text} where {printed[0]} of x is {name}`, or choose another name" if printed else ""
+
+
+def _is_one(t: Type, kinds: list[str]) -> bool:
+    t = plain(t)
+    return isinstance(t, KindT) and t.kind in kinds
 
 
 def _written(name: str, keys: tuple[Type, ...]) -> str:

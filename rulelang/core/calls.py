@@ -263,7 +263,8 @@ class Calls(Access):
         variables = [core.Variable(p.name, self.world.type_of(p.type)) for p in [*s.params, *(a.param for a in s.args)]]
         params = ((own,) if own else ()) + tuple(variables)
         inner = self._definition_scope(d, core.Var(own, type=PLAYER) if own else None)
-        for v in variables:
+        for p, v in zip([*s.params, *(a.param for a in s.args)], variables, strict=True):
+            self.fresh(p.name, p.span, inner)
             inner = inner.bind(v.name, Bound(core.Var(v, type=v.type, span=d.node.span)))
         function = core.Function(d.name, params, ERROR, None, d.node.span)
         self.expanding.append(d)
@@ -352,6 +353,9 @@ class Calls(Access):
         variables: dict[str, Type],
         lets: list[tuple[core.Variable, core.Expr]],
     ) -> Scope:
+        if (where := (str(param.span), "R107")) not in self.told:  # a definition that is used twice has one mistake
+            self.told.add(where)
+            self.fresh(param.name, param.span, inner)
         part = param.type.parts[0]
         if isinstance(part, nodes.Per):
             if part.what in PLACE_WORDS:

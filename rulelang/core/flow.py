@@ -604,7 +604,6 @@ class Flow(Values):
         made = core.Var(var, type=item, span=those.span, source=base.source)
         inner = scope
         if name is not None:
-            self.fresh(name, those.span, scope)
             inner = inner.bind(name, Bound(made))
         if isinstance(item, ErrorT) and name is None:  # what the body calls it is not known
             inner = inner.about(made, ERROR)

@@ -169,14 +169,22 @@ class Values(Calls):
         var = core.Variable(those.var or "it", item, base.source)
         made = core.Var(var, type=item, span=those.span, source=base.source)
         inner = scope.about(made, item)
-        if those.var is not None and those.var != "player":
-            self.fresh(those.var, those.span, scope)
-            inner = inner.bind(those.var, Bound(made))
+        if self._name_each(those, scope, base):
+            inner = inner.bind(var.name, Bound(made))
         return base, var, inner
+
+    def _name_each(self, those: nodes.Those, scope: Scope, base: core.Expr) -> bool:
+        """`c in hand`: is there a name for each of them, and does it cover no other?"""
+        if those.var is None or those.var == "player":
+            return False
+        self.fresh(those.var, those.span, scope, base)
+        return True
 
     def those(self, e: nodes.Those, scope: Scope) -> core.Expr:
         if e.such is None:
-            return self.group(e.base, scope)
+            whole = self.group(e.base, scope)
+            self._name_each(e, scope, whole)
+            return whole
         base, var, inner = self._candidate(e, scope)
         test = self._such(e.such, inner, var)
         return core.Filter(var, base, test, type=base.type, span=e.span, source=base.source)
