@@ -7,6 +7,7 @@ from attrs import define, evolve
 from rulelang.core import nodes as core
 from rulelang.core.access import PLACE_WORDS, Access
 from rulelang.core.scope import Bound, Family, Measure, PlaceArg, Scope, ViewArg
+from rulelang.core.twice import said_twice
 from rulelang.core.types import (
     BOOL,
     ERROR,
@@ -68,6 +69,8 @@ class Calls(Access):
         self, name: str, form: str, params: tuple[nodes.Expr, ...], args: tuple[nodes.Arg, ...], scope: Scope, span: Span, verb: bool
     ) -> Definition | None:
         """The definition whose signature is written like this call; else what is missing or too much."""
+        if self.is_said_twice(name, args, scope):
+            return None
         every = [d for d in self.names.definitions.get(name, []) if d.is_verb == verb]
         seen = [d for d in every if self.sees_definition(d, scope)]
         if not seen:
@@ -106,9 +109,26 @@ class Calls(Access):
         by_words = [d for d in seen if self._words_fit(d, args)]
         fitting = [d for d in fitting if d in by_words] or (fitting if not by_words else [])
         if fitting:
+            self._each_is_known(fitting[0], args, scope)
             return fitting[0]
         self._explain_mismatch(by_words or seen, name, form, params, args, scope, span)
         return None
+
+    def _each_is_known(self, d: Definition, args: tuple[nodes.Arg, ...], scope: Scope) -> None:
+        """`, at most 2 each` where the definition says so; elsewhere it would mean nothing"""
+        known = {a.word for a in d.node.signature.args if a.each}
+        for a in args:
+            if a.each and a.word not in known:
+                self.wrong(
+                    "R234", f"`{a.word}` of `{d.name}` has no `each`", a.span, f"write `{a.span.text.removesuffix('each').rstrip()}`", scope
+                )
+
+    def is_said_twice(self, name: str, args: tuple[nodes.Arg, ...], scope: Scope) -> bool:
+        """Told, if so: the first of the two would be lost."""
+        found = said_twice(name, args)
+        if found is not None:
+            self.wrong(found.code, found.message, found.span, found.hint, scope)
+        return found is not None
 
     def _two_words(self, name: str, params: tuple[nodes.Expr, ...]) -> str:
         """`build tower` for `build_tower`, `top deck` for `top of deck`, `income 1` for `income(1)`"""

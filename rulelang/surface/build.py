@@ -198,6 +198,8 @@ class Build:
         full = [w[1] for w in words if isinstance(w, tuple) and w[0] == "with"]
         excess = [w[1] for w in words if isinstance(w, tuple) and w[0] == "excess"]
         seen = tuple(str(w) for w in words if isinstance(w, Token))
+        said = [*("starts at" for _ in at), *("starts with" for _ in full), *(f"excess {word} {end.span.text}" for word, end in excess)]
+        self.once(str(c[1]), [*said, *(v for v in seen if v == "number public")], s)
         return n.Place(
             str(c[0]),
             str(c[1]),
@@ -211,6 +213,12 @@ class Build:
             span=s,
             mark=m,
         )
+
+    def once(self, name: str, said: list[str], s: Span) -> None:
+        """Nothing that is written is ignored."""
+        for word in dict.fromkeys(said):
+            if said.count(word) > 1:
+                self.problems.add("R234", f"`{name}` says `{word}` twice", s, "leave one of them out")
 
     def on_starts_at(self, s: Span, c: Children, m: Mark) -> Any:
         return ("at", c[0])

@@ -70,6 +70,9 @@ _WHAT = {
 }
 
 
+Reads = Callable[[int, str], bool]  # could this stand in the place of that line?
+
+
 @frozen
 class Stop:
     """Where reading stopped: in which declaration, at what, and what could stand there instead."""
@@ -82,6 +85,11 @@ class Stop:
     expected: frozenset[str]
     missing: str = ""  # a sign with which it would go on
     in_text: bool = False  # `"{points +} for {you}"`
+    reads: Reads = lambda line, mended: True
+
+    def would_read(self, mended: str) -> bool:
+        """Is the line a whole one, written like this?"""
+        return self.in_text or self.reads(self.line, mended)
 
     @property
     def line(self) -> int:
@@ -138,7 +146,7 @@ def slip(stop: Stop) -> Slip:
     if stop.in_text:
         looks = (_bracket, _name, _look, _clause, _missing)
     elif len(stop.source.line_text(stop.line)) <= LONG:
-        looks += (_name, _look, _title, _short, _clause, _missing)
+        looks += (_name, _two_effects, _look, _title, _short, _clause, _missing)
     return next((said for look in looks if (said := look(stop)) is not None), None) or _anything(stop)
 
 
@@ -467,6 +475,30 @@ _LOOKS: tuple[tuple[str, str, str, str, str], ...] = (
 )  # fmt: skip
 
 
+_AND = re.compile(r"\s*(?:;|,|&&?|\band\b|\bthen\b)\s*(?:(?:and|then)\s+)*(?=[a-z])")
+
+
+def halves(line: str) -> Iterator[tuple[str, int, str]]:
+    """`lower bricks by 2` and `lower beams by 1`, with the place of the second: a line cut at each word that joins."""
+    for cut in _AND.finditer(line):
+        yield line[: cut.start()], cut.end(), line[cut.end() :]
+
+
+def _two_effects(stop: Stop) -> Slip | None:
+    """`lower bricks by 2, lower beams by 1`"""
+    shown = _bare(stop.source.line_text(stop.line))
+    indent = len(shown) - len(shown.lstrip())
+    if not indent or stop.sort in ("each", "table", "map", "kind", "pieces", "example"):
+        return None
+    for first, at, second in halves(shown):
+        verb = second.split(maxsplit=1)[0]
+        is_verb = verb in RULE_WORDS or re.search(rf"^\s*(?:verb\s+)?{re.escape(verb)}\b", stop.source.text, re.MULTILINE)
+        if is_verb and stop.reads(stop.line, first) and stop.reads(stop.line, second):
+            here = stop.span(len(second), stop.source.line_starts[stop.line - 1] + at)
+            return Slip("two effects in one line", f"write the second on a line of its own: `{second}`", here, "R235")
+    return None
+
+
 _ONE_OF = {"any": "some", "a": "some", "an": "some", "some": "some", "no": "no"}
 
 
@@ -564,6 +596,8 @@ def _missing(stop: Stop) -> Slip | None:
     text = stop.head.rstrip()
     space = "" if stop.missing in ",:" else " "
     mended = f"{text.lstrip()}{space}{stop.missing} {stop.rest}"
+    if not stop.would_read(mended):
+        return None
     return Slip(f"a `{stop.missing}` is missing before `{stop.word}`", f"write `{mended}`", stop.span(len(stop.word)))
 
 
