@@ -28,7 +28,7 @@ from rulelang.surface.mistakes import TOP_WORDS
 
 OTHER_WORDS = {  # what people say for the verbs that no definition explains
     "raise COUNTER by NUMBER": ("add", "increase", "increment", "gain", "earn", "get", "receive", "collect"),
-    "lower COUNTER by NUMBER": ("subtract", "decrease", "decrement", "reduce", "spend", "lose"),
+    "lower COUNTER by NUMBER": ("subtract", "decrease", "decrement", "reduce", "spend", "lose", "pay"),
     "move PIECES from PLACE to PLACE": ("put", "place", "lay", "take", "discard", "pass", "return", "remove"),
     "set STATUS to VALUE": ("change", "assign", "make"),
     "shuffle PILE": ("mix",),
@@ -79,7 +79,7 @@ class Calls(Access):
                 return None
             if home is not None:
                 message = f"`{name}` stands in `{home}`, which this file does not use"
-                self.wrong("R105", message, span, f"add the line `use {home}`", scope)
+                self.wrong("R105", message, span, self._of_a_counter(name, params) or f"add the line `use {home}`", scope)
                 return None
             known = [d for d, made in self.names.definitions.items() if made[0].is_verb == verb]
             if verb and self.names.definitions.get(name):
@@ -113,6 +113,15 @@ class Calls(Access):
             return fitting[0]
         self._explain_mismatch(by_words or seen, name, form, params, args, scope, span)
         return None
+
+    def _of_a_counter(self, name: str, params: tuple[nodes.Expr, ...]) -> str:
+        """`pay 3 wax`, where the library's `pay` moves pieces, and `wax` is a counter"""
+        test = params[0] if params else None
+        verb = next((form.split()[0] for form, words in OTHER_WORDS.items() if name in words and "NUMBER" in form), "")
+        place = self.places.get(test.item.name) if isinstance(test, nodes.VerbTest) and isinstance(test.item, nodes.Name) else None
+        if not verb or place is None or place.word != "counter" or not isinstance(test, nodes.VerbTest):
+            return ""
+        return f"`{place.name}` is a counter: write `{verb} {place.name} by {test.verb}`"
 
     def _each_is_known(self, d: Definition, args: tuple[nodes.Arg, ...], scope: Scope) -> None:
         """`, at most 2 each` where the definition says so; elsewhere it would mean nothing"""

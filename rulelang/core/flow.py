@@ -37,17 +37,18 @@ class Flow(Values):
     def _block(self, body: Iterable[nodes.Statement], scope: Scope) -> tuple[Body, Scope]:
         made: list[core.Statement] = []
         ended = False
-        for number, statement in enumerate(body):
+        lines = list(body)
+        for number, statement in enumerate(lines):
             if number == self.limits.lines:
                 self.wrong("R005", f"a block of more than {number} lines", statement.span, "give a part of it a name with `verb`", scope)
                 break
             if ended:
-                hint = "give the line above a condition, or leave this one out"
+                above = lines[number - 1].span
+                hint = f"`{above.text}` in line {above.line} always leaves: give it a condition, or leave one of the two out"
                 self.wrong("R320", "this line is never reached", statement.span, hint, scope)
-                break
             statements, scope = self.statement(statement, scope)
             made.extend(statements)
-            ended = bool(made) and isinstance(made[-1], core.End)
+            ended = not ended and bool(made) and isinstance(made[-1], core.End)
         return tuple(made), scope
 
     def statement(self, s: nodes.Statement, scope: Scope) -> tuple[list[core.Statement], Scope]:
@@ -202,6 +203,9 @@ class Flow(Values):
         counts = isinstance(s.item, nodes.VerbTest) and any(
             not d.is_verb and not d.node.signature.params for d in self.names.definitions.get(s.item.verb, ())
         )  # `move booths_at_first booths from stock`
+        if isinstance(s.item, nodes.KindName) and s.item.name in self.world.pieces:
+            self.wrong("R238", "how many?", s.item.span, self._how_many(s, s.item, source), scope)
+            return []
         what = core.Const(0, type=NUMBER, span=s.item.span) if counts else self.value(s.item, scope)
         if isinstance(what.type, ErrorT):
             return []
@@ -274,6 +278,16 @@ class Flow(Values):
                 scope,
             )
         return [core.MoveCount(count, source, goal, under, origin=scope.origin(s))]
+
+    def _how_many(self, s: nodes.Phrase, item: nodes.KindName, source: core.PlaceRef | None) -> str:
+        """`move Flag from chest to flags(i)`"""
+        said = {a.word: a.span.text for a in s.args}
+        lie = said.pop("from", "from ...")
+        to = " ".join(said.values())
+        whole = f"`move {item.name} in{lie.removeprefix('from')} {to}`"
+        if source is not None and source.place.word == "zone" and not self._alike(source.place):
+            return f"for all of them write {whole}; else let somebody `choose` which ones"
+        return f"write `move 1 {item.name} {lie} {to}`; for all of them {whole}"
 
     def _alike(self, place: core.Place) -> bool:
         item = plain(place.type.item if isinstance(place.type, SetT) else place.type)

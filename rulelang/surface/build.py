@@ -190,7 +190,15 @@ class Build:
         return atom(c[0])
 
     def on_key_range(self, s: Span, c: Children, m: Mark) -> Any:
-        return (int(c[0]), int(c[1]) if len(c) > 1 else None)
+        low, high = int(c[0]), int(c[1]) if len(c) > 1 else None
+        if high is not None:
+            self.forwards(low, high, s)
+        return (low, high)
+
+    def forwards(self, low: int, high: int, s: Span) -> None:
+        """As a value `3..1` is an empty group; a declaration must have something in its range."""
+        if low > high:
+            self.problems.add("R211", f"the range `{low}..{high}` runs backwards", s, f"write `{high}..{low}`")
 
     def on_place(self, s: Span, c: Children, m: Mark) -> Any:
         words = c[4:]
@@ -236,6 +244,9 @@ class Build:
         return n.EachPlayer(tuple(c), span=s, mark=m)
 
     def on_type(self, s: Span, c: Children, m: Mark) -> Any:
+        for part in c:
+            if isinstance(part, n.Range) and isinstance(part.low, n.Number) and isinstance(part.high, n.Number):
+                self.forwards(part.low.value, part.high.value, part.span)
         return n.TypeExpr(tuple(map(atom, c)), span=s)
 
     def on_set_of(self, s: Span, c: Children, m: Mark) -> Any:
