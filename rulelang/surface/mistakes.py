@@ -6,6 +6,7 @@ counts; what none of them knows is said in general words."""
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 from attrs import frozen
 
@@ -30,6 +31,7 @@ _SMALL_WORDS = """
 LANGUAGE = frozenset([*TOP_WORDS, *RULE_WORDS, *_SMALL_WORDS.split()])
 LONG = 1000  # a line beyond that is not looked at for mistakes that people make
 LONGEST_NUMBER = 9
+MOST_HALVES = 5  # of a line, each of which is read
 _BLOCKS = ("if", "otherwise", "choose", "repeat", "step", "together", "secretly", "may")
 _PLACES = "counter|status|zone|pile|slot"
 _NAMED = rf"^\s*(?:replace\s+)?(?:{_PLACES}|table|map|define|verb|step|repeat|option|let|game|variant|library|data)\s+"
@@ -519,27 +521,30 @@ _LOOKS: tuple[tuple[str, str, str, str, str], ...] = (
 )  # fmt: skip
 
 
+_OPEN_A_BLOCK = ("if", "otherwise", "choose", "repeat", "step", "together", "secretly", "in", "may")
 _AND = re.compile(r"\s*(?:;|,|&&?|\band\b|\bthen\b)\s*(?:(?:and|then)\s+)*(?=[a-z])")
 
 
 def halves(line: str) -> Iterator[tuple[str, int, str]]:
     """`lower bricks by 2` and `lower beams by 1`, with the place of the second: a line cut at each word that joins."""
-    for cut in _AND.finditer(line):
+    for cut in islice(_AND.finditer(line), MOST_HALVES):
         yield line[: cut.start()], cut.end(), line[cut.end() :]
 
 
 def _two_effects(stop: Stop) -> Slip | None:
-    """`lower bricks by 2, lower beams by 1`"""
+    """`lower bricks by 2, lower beams by 1`, `lower bricks by 2, beams by 1`, `lower bricks by 2 lower beams by 1`"""
     shown = bare(stop.source.line_text(stop.line))
-    indent = len(shown) - len(shown.lstrip())
-    if not indent or stop.sort in ("each", "table", "map", "kind", "pieces", "example"):
+    begins = shown.split(maxsplit=1)[0] if shown[:1] == " " and shown.strip() else ""
+    if not begins or begins in _OPEN_A_BLOCK or stop.sort in ("each", "table", "map", "kind", "pieces", "example"):
         return None
-    for first, at, second in halves(shown):
-        verb = second.split(maxsplit=1)[0]
+    for first, at, second in (*halves(shown), (stop.head, stop.column, stop.rest)):
+        verb = second.split(maxsplit=1)[0] if second else ""
         is_verb = verb in RULE_WORDS or re.search(rf"^\s*(?:verb\s+)?{re.escape(verb)}\b", stop.source.text, re.MULTILINE)
-        if is_verb and stop.reads(stop.line, first) and stop.reads(stop.line, second):
+        whole = second if verb and is_verb else f"{begins} {second}"
+        known = whole is second or (begins in RULE_WORDS and at != stop.column)
+        if known and stop.reads(stop.line, first) and stop.reads(stop.line, whole):
             here = stop.span(len(second), stop.source.line_starts[stop.line - 1] + at)
-            return Slip("two effects in one line", f"write the second on a line of its own: `{second}`", here, "R235")
+            return Slip("two effects in one line", f"write the second on a line of its own: `{whole}`", here, "R235")
     return None
 
 
