@@ -73,6 +73,7 @@ MISTAKES: dict[str, str] = {
     "a preposition too many": "R234",
     "a preposition given twice": "by_twice",
     "two effects in one line": "two_effects_in_one_line",
+    "two effects, and a comma": "two_effects_after_a_comma",
     "the second effect without its verb": "one_verb_for_two_counters",
     "a preposition forgotten": "preposition_forgotten",
     "another verb: add for raise": "another_verb",

@@ -537,12 +537,20 @@ class Access:
     def _keys(self, name: str, keys: tuple[nodes.Expr, ...], wanted: tuple[Type, ...], scope: Scope, span: Span) -> tuple[core.Expr, ...]:
         """The keys as values of their types; in another order they are told once."""
         found = [self.value(k, scope, t) for k, t in zip(keys, wanted, strict=True)]
-        if (order := in_order([x.type for x in found], wanted)) is not None:
-            hint = f"write `{name}({', '.join(keys[i].span.text for i in order)})`"
-            self.wrong("R216", f"the keys of `{name}` are in another order", span, hint, scope)
+        if self.are_astray(name, keys, found, wanted, scope, span):
             return tuple(core.Const(0, type=ERROR, span=k.span) for k in keys)
         what = f"the key of `{name}`"
         return tuple(self.want(x, t, k.span, what, scope) for x, t, k in zip(found, wanted, keys, strict=True))
+
+    def are_astray(
+        self, name: str, keys: tuple[nodes.Expr, ...], found: list[core.Expr], wanted: tuple[Type, ...], scope: Scope, span: Span
+    ) -> bool:
+        """Told, if all of them are there, but in another order."""
+        order = in_order([x.type for x in found], wanted)
+        if order is not None:
+            hint = f"write `{name}({', '.join(keys[i].span.text for i in order)})`"
+            self.wrong("R216", f"the keys of `{name}` are in another order", span, hint, scope)
+        return order is not None
 
     def implied_owner(self, name: str, span: Span, scope: Scope) -> core.Expr | None:
         """Whose is a bare name?  Where two players are in view the author must say it."""

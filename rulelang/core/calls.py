@@ -263,10 +263,14 @@ class Calls(Access):
         said = {a.word: a.value for a in args}
         s = d.node.signature
         written = list(params) + [said.get(a.word, a.default) for a in s.args]
-        for e, var in zip(written, function.params[len(made) :], strict=True):
+        variables = function.params[len(made) :]
+        said_values = [self.value(e, scope, var.type) for e, var in zip(written, variables, strict=True) if e is not None]
+        if s.form == "lookup" and self.are_astray(d.name, params, said_values, tuple(var.type for var in variables), scope, span):
+            return core.Const(0, type=ERROR, span=span)
+        for e, var, value in zip(written, variables, said_values, strict=True):
             assert e is not None
             what = f"`{var.name}` of `{d.name}`"
-            made.append(self.held(self.want(self.value(e, scope, var.type), var.type, e.span, what, scope), var.type, e.span, what, scope))
+            made.append(self.held(self.want(value, var.type, e.span, what, scope), var.type, e.span, what, scope))
         source = function.body.source if function.body is not None else None
         if source is not None:  # `wallet` lies where its definition says, of this player
             bound = dict(zip(function.params, made, strict=True))
