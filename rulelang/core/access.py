@@ -9,7 +9,7 @@ from attrs import define, field
 
 from rulelang.core import nodes as core
 from rulelang.core.idle import Noticed
-from rulelang.core.nearby import inside, known_above, other_words
+from rulelang.core.nearby import Binders, binders_in, inside, known_above, other_words
 from rulelang.core.scope import Bound, Family, Measure, PlaceArg, Scope, ViewArg
 from rulelang.core.types import (
     BOOL,
@@ -59,6 +59,7 @@ class Access:
     given: dict[int, list[tuple[int | None, tuple[int, ...], int]]] = field(factory=dict)
     noticed: Noticed = field(factory=Noticed)
     expanding: list[Definition] = field(factory=list)
+    binders: dict[int, Binders] = field(factory=dict)  # of each module, once a name in it is unknown
     told: set[tuple[str, str]] = field(factory=set)  # unknown names that were reported, by module
     limits: Limits = USUAL
     parts: int = 0  # values and lines so far, every call counted with all that it unfolds to
@@ -357,7 +358,7 @@ class Access:
         if any(isinstance(plain(c.type), ErrorT) for c in scope.candidates):  # perhaps a field of what was not read
             return core.Const(0, type=ERROR, span=span)
         wanted = plain(want) if want is not None else None
-        if isinstance(wanted, KindT) and known_above(name, span, scope.module) is None:
+        if isinstance(wanted, KindT) and self.known_above(name, span, scope) is None:
             members = self.world.kinds[wanted.kind].members
             hint = near(name, members) or f"one of: {', '.join(members[:8])}"
             return self.wrong("R104", f"`{name}` is no {wanted.kind}", span, hint, scope)
@@ -391,8 +392,13 @@ class Access:
         if name in self.names.unread or (name, scope.module.name) in self.told:
             return made
         self.told.add((name, scope.module.name))
-        message, hint = other_words(name, span) or known_above(name, span, scope.module) or (message, hint)
+        message, hint = other_words(name, span) or self.known_above(name, span, scope) or (message, hint)
         return self.wrong("R103", message, span, hint, scope)
+
+    def known_above(self, name: str, span: Span, scope: Scope) -> tuple[str, str] | None:
+        if id(scope.module) not in self.binders:
+            self.binders[id(scope.module)] = binders_in(scope.module)
+        return known_above(name, span, self.binders[id(scope.module)])
 
     def unknown_pieces(self, kind: str, span: Span, scope: Scope) -> core.Const:
         if kind in self.world.unknown:

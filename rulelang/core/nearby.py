@@ -8,6 +8,8 @@ from rulelang.source import Span
 from rulelang.surface import nodes
 from rulelang.surface.mistakes import bare
 
+Binders = dict[str | None, list[tuple[Span, nodes.Node]]]
+
 NUMBERS = dict(zip("one two three four five six seven eight nine ten eleven twelve".split(), range(1, 13), strict=True))  # noqa: SIM905
 
 
@@ -40,18 +42,23 @@ def other_words(name: str, span: Span) -> tuple[str, str] | None:
     return None
 
 
-def known_above(name: str, span: Span, module: nodes.Module) -> tuple[str, str] | None:
+def binders_in(module: nodes.Module) -> Binders:
+    """Who binds each name, and in which declaration."""
+    found: Binders = {}
+    for item in module.items:
+        for declaration in item.items if isinstance(item, nodes.EachPlayer) else (item,):
+            for s in inside(declaration):
+                for name in _binds(s):
+                    found.setdefault(name, []).append((declaration.span, s))
+    return found
+
+
+def known_above(name: str, span: Span, binders: Binders) -> tuple[str, str] | None:
     """Message and hint for a name that a line above binds, for lines which this one does not belong to."""
-    if span.source is not module.source:
+    here = [b for around, b in binders.get(name, ()) if around.start <= span.start < around.end and b.span.line < span.line]
+    if not here or here[-1].span.source is not span.source:
         return None
-    items = (x for item in module.items for x in (item.items if isinstance(item, nodes.EachPlayer) else (item,)))
-    declaration = next((item for item in items if item.span.start <= span.start < item.span.end), None)
-    binder: nodes.Node | None = None
-    for s in inside(declaration):
-        if s.span.line < span.line and name in _binds(s):
-            binder = s
-    if binder is None:
-        return None
+    binder = here[-1]
     line, shown = binder.span.line, bare(binder.span.first_line.text).strip()
     if isinstance(binder, nodes.Let):
         return f"`{name}` is known only in the block of line {line}", f"write `{shown}` further left, before that block begins"
