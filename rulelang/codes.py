@@ -50,7 +50,7 @@ CODES: dict[str, Code] = {
     "R206": Code("not a map", "A map has one key, a kind, and each of its rows lists members of that kind: where the ways lead. `drawn at` names two fields of the kind, both of them numbers: how far to the right, and how far down. No two members are drawn at one place."),
     "R207": Code("cut off", "On a map every member can be reached from every other along its ways, each in the direction in which it is written. This is looked at when all variants are applied. What is not meant to hang together is a `table`."),
     "R210": Code("something of another sort", "Here something else is needed: a number where a group stands, a condition where a number stands, a card where its value is meant."),
-    "R211": Code("a range without an end", "A counter may be open above: `0..`. Where somebody chooses from a range or counts it, both ends must be said."),
+    "R211": Code("a range without an end", "A counter may be open above: `0..`. Where somebody chooses from a range or counts it, both ends must be said. A declared range runs from its lower to its upper end."),
     "R212": Code("pieces without a place", "Pieces lie somewhere. Say which of them are meant: those in a hand, on the board, in the box."),
     "R213": Code("an order where there is none", "Only a pile has a top, a bottom, positions, and can be shuffled. In a zone pieces lie side by side."),
     "R214": Code("an owner too many, or one too few", "What stands under `each player` belongs to a player: `talers of rival`. What is declared at the left margin belongs to nobody."),
@@ -93,7 +93,7 @@ CODES: dict[str, Code] = {
     "R252": Code("pieces without a start", "When a match begins, all pieces of a kind lie in one place. That place says `starts with all ...`; from there a first step can deal them out."),
     "R260": Code("a rule that tells a secret", "Somebody would see an outcome that comes of a place which they may not see. Lay open first what it depends on: a piece that lies in a public place is no secret any more."),
     "R261": Code("a text that does not say what is picked", "Where an option has values in its text, the players see that text and nothing else. So everything that they pick stands in it: otherwise two options would read alike."),
-    "R262": Code("nothing that can be shown", "`show` lays a value on the table, once for each of its keys. So its keys are countable: kinds, or ranges with both ends."),
+    "R262": Code("nothing that can be shown", "`show` lays the value of a definition on the table, once for each of its keys; a place lies there already. So its keys are countable: kinds, or ranges with both ends."),
     # who, when, in which order
     "R301": Code("whose?", "Two players are in view, and the name could be of either. Say `your` for the player of the block, `their` for the one whom the clause is about, or `of` and a name."),
     "R302": Code("of nobody", "What belongs to a player, `you`, `your`, `opponents` and every `choose` need a player. Put the line below `together each player`, `secretly each player` or `in turn each player`."),

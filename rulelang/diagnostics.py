@@ -88,9 +88,26 @@ class Problems:
 
 def near(word: str, words: Iterable[str]) -> str:
     """The spelling that was probably meant, as a hint, or nothing."""
-    alike = sorted({w for w in words if abs(len(w) - len(word)) < 4})
+    every = set(words)
+    alike = sorted({w for w in every if abs(len(w) - len(word)) < 4})
     close = get_close_matches(word, alike, n=1, cutoff=0.7) if len(alike) <= COMPARED else []
-    return f"did you mean `{close[0]}`?" if close else ""
+    close = close or _of_the_same_words(word, every)
+    return f"did you mean {' or '.join(f'`{w}`' for w in close)}?" if close else ""
+
+
+def _of_the_same_words(word: str, words: set[str]) -> list[str]:
+    """`toll_seals_per_ship` for `tolls_per_ship`: two words are the same at least, and most of them."""
+    said = _parts(word)
+    if len(said) == 1 or len(words) > COMPARED:
+        return []
+    shared = {w: len(said & _parts(w)) for w in words if w.split(".")[-1] not in words - {w}}
+    most = max(shared.values(), default=0)
+    alike = [w for w, n in shared.items() if n == most > 1 and 2 * n > max(len(said), len(_parts(w)))]
+    return sorted(alike, key=lambda w: (len(w), w))[:2]
+
+
+def _parts(name: str) -> set[str]:
+    return {part.rstrip("s") for part in re.split(r"[_.]", name)}
 
 
 def cut(text: str) -> str:

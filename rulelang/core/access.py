@@ -1,12 +1,15 @@
 """Names in a scope: whose they are, which place, field, table, member or definition they mean; else what is wrong."""
 
 import re
+from collections.abc import Sequence
+from itertools import permutations
 from typing import Any
 
 from attrs import define, field
 
 from rulelang.core import nodes as core
 from rulelang.core.idle import Noticed
+from rulelang.core.nearby import Binders, binders_in, inside, known_above, other_words
 from rulelang.core.scope import Bound, Family, Measure, PlaceArg, Scope, ViewArg
 from rulelang.core.types import (
     BOOL,
@@ -37,6 +40,7 @@ from rulelang.source import Span
 from rulelang.surface import nodes
 
 PLACE_WORDS = ("counter", "status", "zone", "pile", "slot")
+MOST_KEYS = 4  # of which all orders are tried
 PILE_WORDS = ("top", "bottom", "nth")
 
 
@@ -55,6 +59,7 @@ class Access:
     given: dict[int, list[tuple[int | None, tuple[int, ...], int]]] = field(factory=dict)
     noticed: Noticed = field(factory=Noticed)
     expanding: list[Definition] = field(factory=list)
+    binders: dict[int, Binders] = field(factory=dict)  # of each module, once a name in it is unknown
     told: set[tuple[str, str]] = field(factory=set)  # unknown names that were reported, by module
     limits: Limits = USUAL
     parts: int = 0  # values and lines so far, every call counted with all that it unfolds to
@@ -212,13 +217,9 @@ class Access:
     def whose(self, word: str, span: Span, scope: Scope) -> core.Expr | None:
         if word == "your":
             if scope.you is None:
-                self.wrong(
-                    "R302",
-                    "nobody is `you` here",
-                    span,
-                    "`your` belongs into a player's block: `together each player`, `in turn each player`",
-                    scope,
-                )
+                theirs = f"`{span.text.removeprefix('your ')} of ...`"
+                hint = f"`your` belongs into a player's block, such as `together each player`; else say {theirs}"
+                self.wrong("R302", "nobody is `you` here", span, hint, scope)
             return scope.you
         for candidate in reversed(scope.candidates):
             if isinstance(candidate.type, PlayerT):
@@ -357,7 +358,7 @@ class Access:
         if any(isinstance(plain(c.type), ErrorT) for c in scope.candidates):  # perhaps a field of what was not read
             return core.Const(0, type=ERROR, span=span)
         wanted = plain(want) if want is not None else None
-        if isinstance(wanted, KindT):
+        if isinstance(wanted, KindT) and self.known_above(name, span, scope) is None:
             members = self.world.kinds[wanted.kind].members
             hint = near(name, members) or f"one of: {', '.join(members[:8])}"
             return self.wrong("R104", f"`{name}` is no {wanted.kind}", span, hint, scope)
@@ -391,7 +392,13 @@ class Access:
         if name in self.names.unread or (name, scope.module.name) in self.told:
             return made
         self.told.add((name, scope.module.name))
+        message, hint = other_words(name, span) or self.known_above(name, span, scope) or (message, hint)
         return self.wrong("R103", message, span, hint, scope)
+
+    def known_above(self, name: str, span: Span, scope: Scope) -> tuple[str, str] | None:
+        if id(scope.module) not in self.binders:
+            self.binders[id(scope.module)] = binders_in(scope.module)
+        return known_above(name, span, self.binders[id(scope.module)])
 
     def unknown_pieces(self, kind: str, span: Span, scope: Scope) -> core.Const:
         if kind in self.world.unknown:
@@ -481,10 +488,23 @@ class Access:
             return self._ref(self.places[name], keys, owner, scope, e.span)
         if binding is None and self.is_unknown(name):
             self.unknown_place(name, e.span, scope)
+        elif binding is None and not owner and (made := [d for d in self.names.definitions.get(name, ()) if not d.is_verb]):
+            self._worked_out(made[0], e, scope)
         else:
             hint = f"leave out `{e.verb}`" if isinstance(e, nodes.VerbTest) and e.verb in ("the", "a", "an") else "name the place itself"
+            if isinstance(e, nodes.And):
+                hint = "write a line for each of them"
             self.wrong("R215", f"`{e.span.text}` is not {what}", e.span, hint, scope)
         return None
+
+    def _worked_out(self, d: Definition, e: nodes.Expr, scope: Scope) -> None:
+        """`raise fame by 1`, where `fame` is a definition"""
+        used = dict.fromkeys(x.name for x in inside(d.node.body) if isinstance(x, nodes.Name | nodes.Lookup) and x.name in self.places)
+        made_of = "".join(f", `{name}`" for name in list(used)[:3])
+        message = f"`{d.name}` is worked out by its definition, and cannot be changed"
+        notes = [Note(name_span(d.node, d.name), "the definition")]
+        hint = f"change what it is made of{made_of}" if made_of else "what changes is a counter: declare it as one"
+        self.wrong("R215", message, e.span, hint, scope, notes)
 
     def _ref(
         self, place: core.Place, keys: tuple[nodes.Expr, ...], owner: core.Expr | None, scope: Scope, span: Span
@@ -498,10 +518,7 @@ class Access:
                 scope,
             )
             return None
-        made = tuple(
-            self.want(self.value(k, scope, t), t, k.span, f"the key of `{place.name}`", scope)
-            for k, t in zip(keys, place.keys, strict=True)
-        )
+        made = self._keys(place.name, keys, place.keys, scope, span)
         if place.per_player:
             if owner is None:
                 owner = self.implied_owner(place.name, span, scope)
@@ -522,6 +539,24 @@ class Access:
             )
             return None
         return core.PlaceRef(place, None if owner is None else self.sure(owner), made, span)
+
+    def _keys(self, name: str, keys: tuple[nodes.Expr, ...], wanted: tuple[Type, ...], scope: Scope, span: Span) -> tuple[core.Expr, ...]:
+        """The keys as values of their types; in another order they are told once."""
+        found = [self.value(k, scope, t) for k, t in zip(keys, wanted, strict=True)]
+        if self.are_astray(name, keys, found, wanted, scope, span):
+            return tuple(core.Const(0, type=ERROR, span=k.span) for k in keys)
+        what = f"the key of `{name}`"
+        return tuple(self.want(x, t, k.span, what, scope) for x, t, k in zip(found, wanted, keys, strict=True))
+
+    def are_astray(
+        self, name: str, keys: tuple[nodes.Expr, ...], found: list[core.Expr], wanted: tuple[Type, ...], scope: Scope, span: Span
+    ) -> bool:
+        """Told, if all of them are there, but in another order."""
+        order = in_order([x.type for x in found], wanted)
+        if order is not None:
+            hint = f"write `{name}({', '.join(keys[i].span.text for i in order)})`"
+            self.wrong("R216", f"the keys of `{name}` are in another order", span, hint, scope)
+        return order is not None
 
     def implied_owner(self, name: str, span: Span, scope: Scope) -> core.Expr | None:
         """Whose is a bare name?  Where two players are in view the author must say it."""
@@ -589,9 +624,7 @@ class Access:
             return self.wrong(
                 "R216", f"`{name}` has {several(len(found.keys), 'key')}, here are {len(keys)}", span, _written(name, found.keys), scope
             )
-        made = tuple(
-            self.want(self.value(k, scope, t), t, k.span, f"the key of `{name}`", scope) for k, t in zip(keys, found.keys, strict=True)
-        )
+        made = self._keys(name, keys, found.keys, scope, span)
         self.noticed.fields.add(name)
         return core.FieldOf(name, made, item, type=found.type, span=span)
 
@@ -603,9 +636,7 @@ class Access:
             return self.wrong(
                 "R216", f"`{name}` has {several(len(table.keys), 'key')}, here are {len(keys)}", span, _written(name, table.keys), scope
             )
-        made = tuple(
-            self.want(self.value(k, scope, t), t, k.span, f"the key of `{name}`", scope) for k, t in zip(keys, table.keys, strict=True)
-        )
+        made = self._keys(name, keys, table.keys, scope, span)
         self.noticed.lookups.append((table, made))
         return core.TableAt(table, made, type=table.type, span=span)
 
@@ -637,6 +668,14 @@ class Access:
 def _is_one(t: Type, kinds: list[str]) -> bool:
     t = plain(t)
     return isinstance(t, KindT) and t.kind in kinds
+
+
+def in_order(found: list[Type], wanted: Sequence[Type]) -> tuple[int, ...] | None:
+    """The order in which these would fit, if they do not fit as they are."""
+    if len(found) > MOST_KEYS or any(isinstance(t, ErrorT) for t in found) or all(map(fits, found, wanted)):
+        return None
+    orders = permutations(range(len(found)))
+    return next((o for o in orders if all(fits(found[i], t) for i, t in zip(o, wanted, strict=True))), None)
 
 
 def _written(name: str, keys: tuple[Type, ...]) -> str:

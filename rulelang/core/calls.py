@@ -7,6 +7,7 @@ from attrs import define, evolve
 from rulelang.core import nodes as core
 from rulelang.core.access import PLACE_WORDS, Access
 from rulelang.core.scope import Bound, Family, Measure, PlaceArg, Scope, ViewArg
+from rulelang.core.twice import said_twice
 from rulelang.core.types import (
     BOOL,
     ERROR,
@@ -27,7 +28,7 @@ from rulelang.surface.mistakes import TOP_WORDS
 
 OTHER_WORDS = {  # what people say for the verbs that no definition explains
     "raise COUNTER by NUMBER": ("add", "increase", "increment", "gain", "earn", "get", "receive", "collect"),
-    "lower COUNTER by NUMBER": ("subtract", "decrease", "decrement", "reduce", "spend", "lose"),
+    "lower COUNTER by NUMBER": ("subtract", "decrease", "decrement", "reduce", "spend", "lose", "pay"),
     "move PIECES from PLACE to PLACE": ("put", "place", "lay", "take", "discard", "pass", "return", "remove"),
     "set STATUS to VALUE": ("change", "assign", "make"),
     "shuffle PILE": ("mix",),
@@ -68,6 +69,8 @@ class Calls(Access):
         self, name: str, form: str, params: tuple[nodes.Expr, ...], args: tuple[nodes.Arg, ...], scope: Scope, span: Span, verb: bool
     ) -> Definition | None:
         """The definition whose signature is written like this call; else what is missing or too much."""
+        if self.is_said_twice(name, args, scope):
+            return None
         every = [d for d in self.names.definitions.get(name, []) if d.is_verb == verb]
         seen = [d for d in every if self.sees_definition(d, scope)]
         if not seen:
@@ -76,7 +79,7 @@ class Calls(Access):
                 return None
             if home is not None:
                 message = f"`{name}` stands in `{home}`, which this file does not use"
-                self.wrong("R105", message, span, f"add the line `use {home}`", scope)
+                self.wrong("R105", message, span, self._of_a_counter(name, params) or f"add the line `use {home}`", scope)
                 return None
             known = [d for d, made in self.names.definitions.items() if made[0].is_verb == verb]
             if verb and self.names.definitions.get(name):
@@ -106,9 +109,35 @@ class Calls(Access):
         by_words = [d for d in seen if self._words_fit(d, args)]
         fitting = [d for d in fitting if d in by_words] or (fitting if not by_words else [])
         if fitting:
+            self._each_is_known(fitting[0], args, scope)
             return fitting[0]
         self._explain_mismatch(by_words or seen, name, form, params, args, scope, span)
         return None
+
+    def _of_a_counter(self, name: str, params: tuple[nodes.Expr, ...]) -> str:
+        """`pay 3 wax`, where the library's `pay` moves pieces, and `wax` is a counter"""
+        test = params[0] if params else None
+        verb = next((form.split()[0] for form, words in OTHER_WORDS.items() if name in words and "NUMBER" in form), "")
+        place = self.places.get(test.item.name) if isinstance(test, nodes.VerbTest) and isinstance(test.item, nodes.Name) else None
+        if not verb or place is None or place.word != "counter" or not isinstance(test, nodes.VerbTest):
+            return ""
+        return f"`{place.name}` is a counter: write `{verb} {place.name} by {test.verb}`"
+
+    def _each_is_known(self, d: Definition, args: tuple[nodes.Arg, ...], scope: Scope) -> None:
+        """`, at most 2 each` where the definition says so; elsewhere it would mean nothing"""
+        known = {a.word for a in d.node.signature.args if a.each}
+        for a in args:
+            if a.each and a.word not in known:
+                self.wrong(
+                    "R234", f"`{a.word}` of `{d.name}` has no `each`", a.span, f"write `{a.span.text.removesuffix('each').rstrip()}`", scope
+                )
+
+    def is_said_twice(self, name: str, args: tuple[nodes.Arg, ...], scope: Scope) -> bool:
+        """Told, if so: the first of the two would be lost."""
+        found = said_twice(name, args)
+        if found is not None:
+            self.wrong(found.code, found.message, found.span, found.hint, scope)
+        return found is not None
 
     def _two_words(self, name: str, params: tuple[nodes.Expr, ...]) -> str:
         """`build tower` for `build_tower`, `top deck` for `top of deck`, `income 1` for `income(1)`"""
@@ -234,10 +263,14 @@ class Calls(Access):
         said = {a.word: a.value for a in args}
         s = d.node.signature
         written = list(params) + [said.get(a.word, a.default) for a in s.args]
-        for e, var in zip(written, function.params[len(made) :], strict=True):
+        variables = function.params[len(made) :]
+        said_values = [self.value(e, scope, var.type) for e, var in zip(written, variables, strict=True) if e is not None]
+        if s.form == "lookup" and self.are_astray(d.name, params, said_values, tuple(var.type for var in variables), scope, span):
+            return core.Const(0, type=ERROR, span=span)
+        for e, var, value in zip(written, variables, said_values, strict=True):
             assert e is not None
             what = f"`{var.name}` of `{d.name}`"
-            made.append(self.held(self.want(self.value(e, scope, var.type), var.type, e.span, what, scope), var.type, e.span, what, scope))
+            made.append(self.held(self.want(value, var.type, e.span, what, scope), var.type, e.span, what, scope))
         source = function.body.source if function.body is not None else None
         if source is not None:  # `wallet` lies where its definition says, of this player
             bound = dict(zip(function.params, made, strict=True))

@@ -18,6 +18,7 @@ from rulelang.names.table import Names
 from rulelang.surface import nodes
 
 MOST_PLAYERS = 16
+WHOLE = ("R250", "R312", "R320", "R321")  # mistakes after which everything is there to be looked through
 
 
 Given = dict[int, list[tuple[int | None, tuple[int, ...], int]]]
@@ -60,8 +61,9 @@ def check(names: Names, problems: Problems, given: Given | None = None, limits: 
     game.shown = tuple(shown for written, module in names.shown for shown in _shown(flow, written, Scope(module)))
     _definitions(flow, names)
     _loop_counts(flow, game, problems)
-    if not problems.has_errors:  # after a mistake nobody knows what is used, or told
+    if all(d.code in WHOLE or not d.is_error for d in problems.found):  # after others nobody knows what is told
         check_secrecy(game, problems)
+    if not problems.has_errors:  # or used
         _unused(names, problems)
         if is_game and not problems.has_errors:
             report_idle(flow.noticed, game, names, problems)
@@ -82,6 +84,9 @@ def _players(names: Names, problems: Problems) -> range:
     if written is None:
         return range(2, 7)
     low, high = World.constant(written.low), World.constant(written.high)
+    if low is not None and high is not None and low > high:
+        problems.add("R211", f"the range `{low}..{high}` runs backwards", written.span, f"write `{high}..{low}`")
+        return range(high, low + 1)
     if low is None or high is None or not 1 <= low <= high <= MOST_PLAYERS:
         problems.add("R314", "for how many players?", written.span, f"a range of numbers from 1 to {MOST_PLAYERS}, such as 2..6")
         return range(2, 3)
@@ -210,6 +215,11 @@ def _ranking(flow: Flow, node: nodes.Ranking, scope: Scope) -> core.Ranking:
 def _shown(flow: Flow, written: nodes.Show, scope: Scope) -> Iterator[core.Shown]:
     for name in written.names:
         forms = [d for d in flow.names.definitions.get(name.name, ()) if not d.is_verb and not d.node.signature.args]
+        if not forms and name.name in flow.places:
+            seen = "public, and everybody sees it anyway" if flow.places[name.name].visibility == "public" else "a place of its own"
+            hint = "leave it out: `show` is for what a `define` works out"
+            flow.wrong("R262", f"`{name.name}` is {seen}", name.span, hint, scope)
+            continue
         if not forms:
             known = [x for x, ds in flow.names.definitions.items() if any(not d.is_verb for d in ds)]
             hint = near(name.name, known) or "`show` names a `define`"

@@ -10,6 +10,7 @@ from rulelang.core.calls import as_meant, given
 from rulelang.core.idle import Picked
 from rulelang.core.scope import Bound, PlaceArg, Scope
 from rulelang.core.threads import judge, variables_in, walk
+from rulelang.core.twice import second_effect
 from rulelang.core.types import BOOL, ERROR, NUMBER, PLAYER, BoolT, ErrorT, KindT, MaybeT, NumberT, PieceT, PlayerT, SetT, Type, fits, plain
 from rulelang.core.values import Values
 from rulelang.diagnostics import near
@@ -36,17 +37,18 @@ class Flow(Values):
     def _block(self, body: Iterable[nodes.Statement], scope: Scope) -> tuple[Body, Scope]:
         made: list[core.Statement] = []
         ended = False
-        for number, statement in enumerate(body):
+        lines = list(body)
+        for number, statement in enumerate(lines):
             if number == self.limits.lines:
                 self.wrong("R005", f"a block of more than {number} lines", statement.span, "give a part of it a name with `verb`", scope)
                 break
             if ended:
-                hint = "give the line above a condition, or leave this one out"
+                above = lines[number - 1].span
+                hint = f"`{above.text}` in line {above.line} always leaves: give it a condition, or leave one of the two out"
                 self.wrong("R320", "this line is never reached", statement.span, hint, scope)
-                break
             statements, scope = self.statement(statement, scope)
             made.extend(statements)
-            ended = bool(made) and isinstance(made[-1], core.End)
+            ended = not ended and bool(made) and isinstance(made[-1], core.End)
         return tuple(made), scope
 
     def statement(self, s: nodes.Statement, scope: Scope) -> tuple[list[core.Statement], Scope]:
@@ -100,6 +102,9 @@ class Flow(Values):
     # ------------------------------------------------------------ phrases
 
     def _phrase(self, s: nodes.Phrase, scope: Scope) -> list[core.Statement]:
+        if two := second_effect(s, lambda name: self._is_verb(name, scope)):
+            self.wrong(two.code, two.message, two.span, two.hint, scope)
+            return []
         match s.verb:
             case "raise" | "lower":
                 return self._change(s, scope)
@@ -117,7 +122,14 @@ class Flow(Values):
                 return made
         return self._call(s, scope)
 
+    def _is_verb(self, name: str, scope: Scope) -> bool:
+        """A verb, and nothing else that a value could begin with."""
+        found = self.names.definitions.get(name, [])
+        return bool(found) and name not in scope.names and all(d.is_verb for d in found)
+
     def _words(self, s: nodes.Phrase, scope: Scope, allowed: tuple[str, ...], form: str) -> dict[str, nodes.Expr] | None:
+        if self.is_said_twice(s.verb, s.args, scope):
+            return None
         said = {a.word: a for a in s.args}
         bad = [a for a in s.args if a.word not in allowed or a.is_label]
         if bad:
@@ -191,6 +203,9 @@ class Flow(Values):
         counts = isinstance(s.item, nodes.VerbTest) and any(
             not d.is_verb and not d.node.signature.params for d in self.names.definitions.get(s.item.verb, ())
         )  # `move booths_at_first booths from stock`
+        if isinstance(s.item, nodes.KindName) and s.item.name in self.world.pieces:
+            self.wrong("R238", "how many?", s.item.span, self._how_many(s, s.item, source), scope)
+            return []
         what = core.Const(0, type=NUMBER, span=s.item.span) if counts else self.value(s.item, scope)
         if isinstance(what.type, ErrorT):
             return []
@@ -263,6 +278,16 @@ class Flow(Values):
                 scope,
             )
         return [core.MoveCount(count, source, goal, under, origin=scope.origin(s))]
+
+    def _how_many(self, s: nodes.Phrase, item: nodes.KindName, source: core.PlaceRef | None) -> str:
+        """`move Flag from chest to flags(i)`"""
+        said = {a.word: a.span.text for a in s.args}
+        lie = said.pop("from", "from ...")
+        to = " ".join(said.values())
+        whole = f"`move {item.name} in{lie.removeprefix('from')} {to}`"
+        if source is not None and source.place.word == "zone" and not self._alike(source.place):
+            return f"for all of them write {whole}; else let somebody `choose` which ones"
+        return f"write `move 1 {item.name} {lie} {to}`; for all of them {whole}"
 
     def _alike(self, place: core.Place) -> bool:
         item = plain(place.type.item if isinstance(place.type, SetT) else place.type)
@@ -475,6 +500,7 @@ class Flow(Values):
                     "R202", f"the key of `{s.name}` must be a kind, players or a range", written.span, "for example `stalls(City)`", scope
                 )
         item = self._place_type(s, scope)
+        self._for_pieces_only(s, scope)
         low = high = None
         stops_low = stops_high = False
         if s.word == "counter":
@@ -500,7 +526,7 @@ class Flow(Values):
                 if isinstance(item, KindT | PlayerT):
                     hint += f", or say `{str(item).removeprefix('a ')} or none`: then it starts at none"
                 self.wrong("R244", f"`{s.name}` does not say how it starts", s.span, hint, scope)
-        if s.starts_with is not None:
+        if s.starts_with is not None and s.word not in ("counter", "status"):
             self.names.used.add(id(self.names.symbols[s.starts_with].node) if s.starts_with in self.names.symbols else 0)
             if s.starts_with not in self.world.pieces:
                 self.unknown_pieces(s.starts_with, name_span(s, s.starts_with), scope)
@@ -538,9 +564,20 @@ class Flow(Values):
             "local" if local else (seen[0] if seen else "public"), "number public" in s.visibility, start, s.starts_with, s.span, s.mark,
         )  # fmt: skip
 
+    def _for_pieces_only(self, s: nodes.Place, scope: Scope) -> None:
+        if s.word not in ("counter", "status"):
+            return
+        if s.starts_with is not None:
+            hint = "leave it out; how it starts is said with `starts at ...`"
+            self.wrong("R245", f"`{s.name}` is a {s.word}: it holds no pieces to start with", s.span, hint, scope)
+        if "number public" in s.visibility:
+            self.wrong(
+                "R246", f"`{s.name}` is a {s.word}: it holds no pieces that could be counted", s.span, "leave out `number public`", scope
+            )
+
     def _place_type(self, s: nodes.Place, scope: Scope) -> Type:
         if s.word == "counter":
-            if not isinstance(s.type.parts[0], nodes.Range) and s.type.parts != ("number",):
+            if s.type.parts != ("number",) and not (isinstance(s.type.parts[0], nodes.Range) and len(s.type.parts) == 1):
                 self.wrong("R201", "a counter counts: it is a range, or number", s.type.span, "for example `counter cubes: 0..15`", scope)
             return NUMBER
         t = self.world.type_of(s.type, scope.types)

@@ -14,7 +14,7 @@ from attrs import define, evolve, field, fields, frozen, has
 
 from rulelang.core import nodes as core
 from rulelang.core.sight import who
-from rulelang.core.threads import refs_in
+from rulelang.core.threads import refs_in, walk
 from rulelang.core.types import NoneT, PieceT, SetT, plain
 from rulelang.diagnostics import Note, Problems
 from rulelang.source import Span
@@ -71,6 +71,7 @@ class _Flow:
     thread: core.Variable | None = None  # whose thread this is: nobody sees what is asked in it
     asked: bool = False  # this thread has surely been asked before: a second question is not noticed
     inside: bool = False  # of an option or a thread: steps and passes are not announced
+    opens: tuple[core.MovePieces | core.MoveCount, ...] = ()  # what lays pieces open
     looked_at: set[str] = field(factory=set)  # lines whose outcome somebody sees
     read: dict[int, tuple[core.Call, tuple[core.PlaceRef, ...]]] = field(factory=dict)  # what each call reads
 
@@ -136,9 +137,17 @@ class _Flow:
         self.problems.add(
             "R260", f"{what}, and it tells of `{secret.place.name}`{of}, which is {secret.place.visibility}",
             origin.span.first_line,
-            hint or f"lay open what it depends on first: move it from `{secret.place.name}` to a public place",
+            hint or self.laid_open(secret, origin),
             heading=origin.heading, notes=[*notes, Note(secret.place.span.first_line, "declared here")],
         )  # fmt: skip
+
+    def laid_open(self, secret: Secret, origin: core.Origin) -> str:
+        """What to do first; where a line further down does it, that one."""
+        for s in self.opens:
+            here = (s.origin.label, s.origin.calls, s.origin.span.source) == (origin.label, origin.calls, origin.span.source)
+            if here and s.source.place is secret.place and s.origin.span.start > origin.span.end:
+                return f"line {s.origin.span.line} lays open what it depends on: write `{s.origin.span.text}` before this line"
+        return f"lay open what it depends on first: move it from `{secret.place.name}` to a public place"
 
     def seen(self, ref: core.PlaceRef, found: Label, what: str, origin: core.Origin) -> None:
         """A change of a place, before those who see it."""
@@ -314,7 +323,8 @@ class _Flow:
 
 def check_secrecy(game: core.Game, problems: Problems) -> frozenset[str]:
     """Reports every rule that tells a secret; answers with all lines of which somebody sees something."""
-    flow = _Flow(Problems())
+    opens = [s for s in walk(game.flow) if isinstance(s, core.MovePieces | core.MoveCount) and s.goal.place.visibility == "public"]
+    flow = _Flow(Problems(), opens=tuple(opens))
     before: list[tuple[Env, Label]] | None = None
     while (now := [(r.env, r.ended) for r in flow.repeats.values()]) != before:
         before, flow.env = now, {}

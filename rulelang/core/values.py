@@ -76,6 +76,8 @@ class Values(Calls):
                 return core.All(tests, type=_yes_or_no(tests), span=e.span)
             case nodes.Not():
                 return core.Not(self.boolean(e.item, scope), type=BOOL, span=e.span)
+            case nodes.Compare() | nodes.Is() if self._of_both(e, scope):
+                return core.Const(0, type=ERROR, span=e.span)
             case nodes.Compare():
                 left, right = self.number(e.left, scope, "what is compared"), self.number(e.right, scope, "what is compared")
                 return core.Compare(e.op, left, right, type=BOOL, span=e.span)
@@ -119,6 +121,19 @@ class Values(Calls):
             case nodes.Counted():
                 hint = f"say only `{e.count.span.text}`; pieces are moved: `move {e.span.text} from ... to ...`"
                 return self.wrong("R229", f"`{e.span.text}` are pieces, and here a number is needed", e.span, hint, scope)
+
+    def _of_both(self, e: nodes.Compare | nodes.Is, scope: Scope) -> bool:
+        """`has wool > wool`: one is yours and one is theirs, but which?"""
+        if e.left.span.text != e.right.span.text or not isinstance(e.left, nodes.Name | nodes.Lookup) or scope.you is None:
+            return False
+        symbol, name = self.names.symbols.get(e.left.name), e.left.span.text
+        is_own = symbol is not None and symbol.sort == "place" and symbol.per_player and e.left.name not in scope.names
+        if not is_own or not any(isinstance(c.type, PlayerT) for c in scope.candidates):
+            return False
+        between = e.span.text[len(name) : -len(name)]
+        hint = f"say `their {name}{between}your {name}`, or the other way round"
+        self.wrong("R301", f"each `{name}` could be yours or theirs", e.span, hint, scope)
+        return True
 
     def _tests(self, e: nodes.Or | nodes.And, scope: Scope) -> tuple[core.Expr, ...]:
         """`ship is 1 or ship is 2`; who writes `ship is 1 or 2` is told so."""

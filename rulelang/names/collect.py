@@ -332,7 +332,8 @@ def _replace_definition(new: nodes.Define | nodes.Verb, module: nodes.Module, na
 def _dangling(what: str, name: str, span: Span, known: Iterable[str], names: Names, problems: Problems) -> None:
     if names.is_unread(name):
         return
-    hint = near(name, known) or "`rulelang show labels GAME` lists everything that can be named"
+    game = names.header.name if names.header.word == "game" else "GAME"
+    hint = near(name, known) or f"`rulelang show labels {game}` lists everything that can be named"
     problems.add("R122", f"no {what} `{name}` to change", span, hint)
 
 

@@ -190,7 +190,15 @@ class Build:
         return atom(c[0])
 
     def on_key_range(self, s: Span, c: Children, m: Mark) -> Any:
-        return (int(c[0]), int(c[1]) if len(c) > 1 else None)
+        low, high = int(c[0]), int(c[1]) if len(c) > 1 else None
+        if high is not None:
+            self.forwards(low, high, s)
+        return (low, high)
+
+    def forwards(self, low: int, high: int, s: Span) -> None:
+        """As a value `3..1` is an empty group; a declaration must have something in its range."""
+        if low > high:
+            self.problems.add("R211", f"the range `{low}..{high}` runs backwards", s, f"write `{high}..{low}`")
 
     def on_place(self, s: Span, c: Children, m: Mark) -> Any:
         words = c[4:]
@@ -198,6 +206,8 @@ class Build:
         full = [w[1] for w in words if isinstance(w, tuple) and w[0] == "with"]
         excess = [w[1] for w in words if isinstance(w, tuple) and w[0] == "excess"]
         seen = tuple(str(w) for w in words if isinstance(w, Token))
+        said = [*("starts at" for _ in at), *("starts with" for _ in full), *(f"excess {word} {end.span.text}" for word, end in excess)]
+        self.once(str(c[1]), [*said, *(v for v in seen if v == "number public")], s)
         return n.Place(
             str(c[0]),
             str(c[1]),
@@ -211,6 +221,12 @@ class Build:
             span=s,
             mark=m,
         )
+
+    def once(self, name: str, said: list[str], s: Span) -> None:
+        """Nothing that is written is ignored."""
+        for word in dict.fromkeys(said):
+            if said.count(word) > 1:
+                self.problems.add("R234", f"`{name}` says `{word}` twice", s, "leave one of them out")
 
     def on_starts_at(self, s: Span, c: Children, m: Mark) -> Any:
         return ("at", c[0])
@@ -228,6 +244,9 @@ class Build:
         return n.EachPlayer(tuple(c), span=s, mark=m)
 
     def on_type(self, s: Span, c: Children, m: Mark) -> Any:
+        for part in c:
+            if isinstance(part, n.Range) and isinstance(part.low, n.Number) and isinstance(part.high, n.Number):
+                self.forwards(part.low.value, part.high.value, part.span)
         return n.TypeExpr(tuple(map(atom, c)), span=s)
 
     def on_set_of(self, s: Span, c: Children, m: Mark) -> Any:

@@ -6,6 +6,7 @@ counts; what none of them knows is said in general words."""
 import re
 import unicodedata
 from collections.abc import Callable, Iterator
+from itertools import islice
 
 from attrs import frozen
 
@@ -29,6 +30,8 @@ _SMALL_WORDS = """
 """
 LANGUAGE = frozenset([*TOP_WORDS, *RULE_WORDS, *_SMALL_WORDS.split()])
 LONG = 1000  # a line beyond that is not looked at for mistakes that people make
+LONGEST_NUMBER = 9
+MOST_HALVES = 5  # of a line, each of which is read
 _BLOCKS = ("if", "otherwise", "choose", "repeat", "step", "together", "secretly", "may")
 _PLACES = "counter|status|zone|pile|slot"
 _NAMED = rf"^\s*(?:replace\s+)?(?:{_PLACES}|table|map|define|verb|step|repeat|option|let|game|variant|library|data)\s+"
@@ -70,6 +73,9 @@ _WHAT = {
 }
 
 
+Reads = Callable[[int, str], bool]  # could this stand in the place of that line?
+
+
 @frozen
 class Stop:
     """Where reading stopped: in which declaration, at what, and what could stand there instead."""
@@ -82,6 +88,11 @@ class Stop:
     expected: frozenset[str]
     missing: str = ""  # a sign with which it would go on
     in_text: bool = False  # `"{points +} for {you}"`
+    reads: Reads = lambda line, mended: True
+
+    def would_read(self, mended: str) -> bool:
+        """Is the line a whole one, written like this?"""
+        return self.in_text or self.reads(self.line, mended)
 
     @property
     def line(self) -> int:
@@ -98,7 +109,7 @@ class Stop:
     @property
     def rest(self) -> str:
         text = self.source.line_text(self.line)
-        return _bare(text[self.column : min(len(text), self.column + max(0, self.end - self.at))])
+        return bare(text[self.column : min(len(text), self.column + max(0, self.end - self.at))])
 
     @property
     def sort(self) -> str:
@@ -138,11 +149,11 @@ def slip(stop: Stop) -> Slip:
     if stop.in_text:
         looks = (_bracket, _name, _look, _clause, _missing)
     elif len(stop.source.line_text(stop.line)) <= LONG:
-        looks += (_name, _look, _title, _short, _clause, _missing)
+        looks += (_row_with_or, _comma_at_the_end, _percent, _name, _foreign, _two_effects, _look, _title, _short, _clause, _missing)
     return next((said for look in looks if (said := look(stop)) is not None), None) or _anything(stop)
 
 
-def _bare(line: str) -> str:
+def bare(line: str) -> str:
     """A line without its comment."""
     return re.sub(r'("[^"]*")|#.*', lambda m: m[1] or "", line).rstrip()
 
@@ -150,13 +161,13 @@ def _bare(line: str) -> str:
 def _line_span(source: SourceFile, line: int) -> Span:
     text = source.line_text(line)
     first = source.line_starts[line - 1] + len(text) - len(text.lstrip())
-    return Span(source, first, first + max(1, len(_bare(text).strip())))
+    return Span(source, first, first + max(1, len(bare(text).strip())))
 
 
 def _lines_above(stop: Stop, line: int) -> Iterator[int]:
     """The lines before this one in its declaration, the nearest first, without those that say nothing."""
     first = stop.source.line_of(stop.start)
-    return (n for n in range(line - 1, first - 1, -1) if _bare(stop.source.line_text(n)).strip())
+    return (n for n in range(line - 1, first - 1, -1) if bare(stop.source.line_text(n)).strip())
 
 
 # ---------------------------------------------------------------- blocks and brackets
@@ -235,7 +246,7 @@ def _block(stop: Stop) -> Slip | None:
         return None
     here = stop.line if stop.found not in ("_NL", "$END", "_DEDENT") else stop.line + 1
     opener = next(_lines_above(stop, here), stop.source.line_of(stop.start))
-    shown = _bare(stop.source.line_text(opener)).strip()
+    shown = bare(stop.source.line_text(opener)).strip()
     if stop.at_line_end:
         hint = "write what belongs to it below, indented by four spaces"
         return Slip(f"nothing stands below `{shown}`", hint, _line_span(stop.source, opener), "R003")
@@ -256,6 +267,23 @@ _OPENERS = (  # words of other languages that open a block
      "write `together each {who}`, or `in turn each {who} starting with (first player)`"),
     (r"(?P<found>phase|round|turn|setup|part)\b\s*(?P<c>.*)", "`{found}` is no word of the language", "a part of the course is a `step`"),
 )  # fmt: skip
+_CONDITIONS = 6  # so many of them are followed by a condition
+
+
+def _foreign(stop: Stop) -> Slip | None:
+    """`else if season is dry`: the line stops at `is`, and is wrong from its beginning on."""
+    text = bare(stop.source.line_text(stop.line))
+    opens = text[:1] == " " and stop.sort in ("step", "repeat", "verb", "before", "after", "replace", "each", "define")
+    return _opener(stop, stop.line, _OPENERS[:_CONDITIONS]) if opens and not stop.at_line_end else None
+
+
+def _opener(stop: Stop, line: int, openers: tuple[tuple[str, str, str], ...]) -> Slip | None:
+    for look, message, hint in openers:
+        if found := re.match(rf"\s*{look}", bare(stop.source.line_text(line))):
+            first = stop.source.line_starts[line - 1] + found.start("found")
+            groups = found.groupdict("")
+            return Slip(message.format(**groups), hint.format(**groups), stop.span(len(groups["found"]), first))
+    return None
 
 
 def _above(stop: Stop) -> Slip | None:
@@ -263,14 +291,11 @@ def _above(stop: Stop) -> Slip | None:
     if stop.found != "_INDENT":
         return None
     last = len(stop.source.line_starts)
-    line = next((n for n in range(stop.line + 1, last + 1) if _bare(stop.source.line_text(n)).strip()), last)
+    line = next((n for n in range(stop.line + 1, last + 1) if bare(stop.source.line_text(n)).strip()), last)
     above = next(_lines_above(stop, line), line)
-    text = _bare(stop.source.line_text(above))
-    for look, message, hint in _OPENERS:
-        if found := re.match(rf"\s*{look}", text):
-            first = stop.source.line_starts[above - 1] + found.start("found")
-            groups = found.groupdict("")
-            return Slip(message.format(**groups), hint.format(**groups), stop.span(len(groups["found"]), first))
+    text = bare(stop.source.line_text(above))
+    if found := _opener(stop, above, _OPENERS):
+        return found
     word = re.match(r"\s*(\w+)", text)
     if word and word[1] not in RULE_WORDS and (meant := near(word[1], _BLOCKS)):
         return Slip(f"`{word[1]}` opens no block", meant, stop.span(len(word[1]), stop.source.line_starts[above - 1] + word.start(1)))
@@ -316,19 +341,47 @@ def _name(stop: Stop) -> Slip | None:
     if word[:1].isupper() and word.lower() in LANGUAGE:
         return Slip(f"`{word}` has a capital", f"write it small: `{word.lower()}`", here)
     if re.fullmatch(_KINDS, stop.head) and stop.found == "NAME":
-        better = _better_name(word, True)
+        words = re.match(r"\w+(?: +\w+)*", stop.rest)
+        better = _better_name(words.group() if words else word, True)
         return Slip(f"`{word}` has no capital", f"kinds and pieces begin with a capital: `{better}`", here, "R001", word, better)
     if re.fullmatch(_NAMED, stop.head) and re.fullmatch(r"[a-z]\w*", word):
         return Slip(f"`{word}` is a word of the language", "choose another name", here, "R102")
+    return _two_words(stop)
+
+
+_PARTS = r"(?!be\b|is\b|to\b)(?:-?\s*[a-z]\w*)+"
+
+
+def _two_words(stop: Stop) -> Slip | None:
+    """`counter gold coins: 0..`, `define own docks = 3`, `verb go far n: number`, `kind Big City: riga`"""
+    kind = re.fullmatch(rf"({_KINDS})([A-Z]\w*)\s+", stop.head)
+    defined = re.fullmatch(r"(\s*(?:replace\s+)?(?:define|verb)\s+)([a-z]\w*\s+[a-z]\w*)\s*", stop.head)
     two = re.fullmatch(rf"({_NAMED})(?!until\b|while\b)([a-z]\w*)[ -]*", stop.head)
-    more = re.match(r"(?!be\b|is\b|to\b)(?:-?\s*[a-z]\w*)+", stop.rest)
+    if kind:
+        more = re.match(r"\w+(?:\s+\w+)*", stop.rest) if stop.found in ("NAME", "TYPE") else None
+        return _one_word(stop, kind.start(2), more.group(), True) if more else None
+    if defined and stop.expected == {"COLON"}:
+        more = re.match(r"(?:(?!gives\b)[a-z]\w*\b(?!\s*:)\s*)*", stop.rest) if stop.found == "NAME" else None
+        return _without_type(stop, defined[2]) or _one_word(stop, defined.start(2), more.group() if more else "")
+    more = re.match(_PARTS, stop.rest)
     if two and more and (stop.found == "NAME" or stop.word == "-") and not (_HEADED.match(stop.head) and " " in more.group().strip()):
-        phrase = f"{stop.head[two.start(2) :]}{more.group()}"
-        name = _better_name(phrase)
-        return Slip(
-            "a name is one word", f"write `{name}`", stop.span(len(phrase), stop.at - len(stop.head) + two.start(2)), "R001", phrase, name
-        )
+        return _one_word(stop, two.start(2), more.group())
     return None
+
+
+def _one_word(stop: Stop, first: int, more: str, kind: bool = False) -> Slip:
+    phrase = f"{stop.head[first:]}{more}".strip()
+    name = _better_name(phrase, kind)
+    return Slip("a name is one word", f"write `{name}`", stop.span(len(phrase), stop.at - len(stop.head) + first), "R001", phrase, name)
+
+
+def _without_type(stop: Stop, words: str) -> Slip | None:
+    """`define double n = n * 2`: the second word is no part of the name."""
+    name = words.split()[1]
+    if stop.word != "=" or not re.search(rf"\b{name}\b", stop.rest):
+        return None
+    hint = f"say what it is: `{stop.head.strip()}: number {stop.rest}`"
+    return Slip(f"what is `{name}`?", hint, stop.span(len(name), stop.at - len(stop.head) + stop.head.rindex(name)))
 
 
 _HEADED = re.compile(r"^\s*(?:step|repeat|verb)\s")
@@ -367,6 +420,7 @@ _LOOKS: tuple[tuple[str, str, str, str, str], ...] = (
     (r"^\s*set\s+(?P<place>.+?)\s*$", r"[:=]+\s*(?P<v>.+)", "`set` is written with `to`", "write `set {place} to {v}`", ""),
     (r"^\s*(?P<sort>counter|status)\s+(?P<name>\w+)\s*$", r"=\s*(?P<v>\w+)", "`=` says nothing of a {sort}",
      "say what it can be, who sees it and how it starts: `{sort} {name}: 0.., public, starts at {v}`", ""),
+    (_KINDS + r"\w+(?P<cut>\s*)$", r"=\s*", "what there is of it stands after a `:`", "write `{mended}`", ": "),
     (r"^\s*define\s+.*\w(?P<cut>\s+is\s+)$", "", "a definition is written with `=`", "write `{mended}`", " = "),
     (r"^\s*define\s.*$", r":\s", "a definition is written with `=`", "write `{mended}`", " = "),
     (r"^\s*let\s+\w+\s*$", r"(?:is|be|to|:=|:)\s", "`let` is written with `=`", "write `{mended}`", " = "),
@@ -467,6 +521,69 @@ _LOOKS: tuple[tuple[str, str, str, str, str], ...] = (
 )  # fmt: skip
 
 
+_OPEN_A_BLOCK = ("if", "otherwise", "choose", "repeat", "step", "together", "secretly", "in", "may")
+_AND = re.compile(r"\s*(?:;|,|&&?|\band\b|\bthen\b)\s*(?:(?:and|then)\s+)*(?=[a-z])")
+
+
+def halves(line: str) -> Iterator[tuple[str, int, str]]:
+    """`lower bricks by 2` and `lower beams by 1`, with the place of the second: a line cut at each word that joins."""
+    for cut in islice(_AND.finditer(line), MOST_HALVES):
+        yield line[: cut.start()], cut.end(), line[cut.end() :]
+
+
+def _two_effects(stop: Stop) -> Slip | None:
+    """`lower bricks by 2, lower beams by 1`, `lower bricks by 2, beams by 1`, `lower bricks by 2 lower beams by 1`"""
+    shown = bare(stop.source.line_text(stop.line))
+    begins = shown.split(maxsplit=1)[0] if shown[:1] == " " and shown.strip() else ""
+    if not begins or begins in _OPEN_A_BLOCK or stop.sort in ("each", "table", "map", "kind", "pieces", "example"):
+        return None
+    for first, at, second in (*halves(shown), (stop.head, stop.column, stop.rest)):
+        verb = second.split(maxsplit=1)[0] if second else ""
+        is_verb = verb in RULE_WORDS or re.search(rf"^\s*(?:verb\s+)?{re.escape(verb)}\b", stop.source.text, re.MULTILINE)
+        whole = second if verb and is_verb else f"{begins} {second}"
+        known = whole is second or (begins in RULE_WORDS and at != stop.column)
+        if known and stop.reads(stop.line, first) and stop.reads(stop.line, whole):
+            here = stop.span(len(second), stop.source.line_starts[stop.line - 1] + at)
+            return Slip("two effects in one line", f"write the second on a line of its own: `{whole}`", here, "R235")
+    return None
+
+
+def _row_with_or(stop: Stop) -> Slip | None:
+    """`timbuktu, wet or dry: 4`"""
+    shown = bare(stop.source.line_text(stop.line))
+    row = re.match(r"(?P<before>[^:]*?)\s*(?P<one>\w+)\s+or\s+(?P<two>\w+)(?P<after>[^:]*:.*)", shown)
+    if stop.word != "or" or "COLON" not in stop.expected or row is None or not shown.startswith(" ") or " each " in shown:
+        return None
+    rows = [f"{row['before']} {key}{row['after']}".strip() for key in (row["one"], row["two"])]
+    if stop.sort not in ("table", "map", "extend", "replace") or not all(stop.would_read(one) for one in rows):
+        return None
+    return Slip("a row of a table has no `or`", f"write one row for each: `{rows[0]}` and `{rows[1]}`", stop.span(len("or")))
+
+
+def _comma_at_the_end(stop: Stop) -> Slip | None:
+    line = _line_before(stop)
+    shown = bare(stop.source.line_text(line))
+    if not stop.at_line_end or not shown.endswith(",") or not stop.reads(line, shown.rstrip(",")):
+        return None
+    below = next((s for n in range(line + 1, len(stop.source.line_starts) + 1) if (s := bare(stop.source.line_text(n)))), "")
+    goes_on = len(below) - len(below.lstrip()) > len(shown) - len(shown.lstrip())
+    hint = "write it at the beginning of the line below: that goes on with this one" if goes_on else "leave out the comma at the end"
+    return Slip("nothing stands behind this comma", hint, stop.span(1, stop.source.line_starts[line - 1] + len(shown) - 1))
+
+
+def _percent(stop: Stop) -> Slip | None:
+    """`50% of water`"""
+    number, of = re.search(r"(\d+) ?$", stop.head), re.match(r"%\s*(?:of\s+)?(?P<x>(?:your |their )?[a-z]\w*(?:\([^()]*\))?)?", stop.rest)
+    if number is None or of is None:
+        return None
+    n = int(number[1][:LONGEST_NUMBER])
+    share = f"/ {100 // n}" if 1 < n <= 50 and 100 % n == 0 else f"* {n} / 100"
+    value = f"{of['x'] or '...'} {share} rounded down"
+    mended = f"{stop.head[: number.start()]}{value}{stop.rest[of.end() :]}".strip()
+    whole = stop.span(len(number[0]) + len(of.group()), stop.at - len(number[0]))
+    return Slip("there are no percentages", f"write `{mended}`" if of["x"] else f"write `{value}`", whole)
+
+
 _ONE_OF = {"any": "some", "a": "some", "an": "some", "some": "some", "no": "no"}
 
 
@@ -524,7 +641,7 @@ def _short(stop: Stop) -> Slip | None:
     if not stop.at_line_end:
         return None
     line = _line_before(stop)
-    text = _bare(stop.source.line_text(line)).strip()
+    text = bare(stop.source.line_text(line)).strip()
     for look, code, message, hint in _SHORT:
         if found := re.fullmatch(look, text):
             return Slip(message.format(**found.groupdict()), hint.format(**found.groupdict()), _line_span(stop.source, line), code)
@@ -564,6 +681,8 @@ def _missing(stop: Stop) -> Slip | None:
     text = stop.head.rstrip()
     space = "" if stop.missing in ",:" else " "
     mended = f"{text.lstrip()}{space}{stop.missing} {stop.rest}"
+    if not stop.would_read(mended):
+        return None
     return Slip(f"a `{stop.missing}` is missing before `{stop.word}`", f"write `{mended}`", stop.span(len(stop.word)))
 
 
@@ -573,7 +692,7 @@ def _anything(stop: Stop) -> Slip:
         return Slip("the value ends too early", _follows(stop, stop.head), stop.span(1, stop.at - 1))
     if stop.at_line_end:
         line = _line_before(stop)
-        text = re.sub(r"\s*\{[^}]*\}$", "", _bare(stop.source.line_text(line)))
+        text = re.sub(r"\s*\{[^}]*\}$", "", bare(stop.source.line_text(line)))
         end = stop.source.line_starts[line - 1] + len(text)
         return Slip("the line ends too early", _follows(stop, text), stop.span(1, max(0, end - 1)))
     return Slip(f"`{stop.word}` does not fit here", _follows(stop, stop.head), stop.span(len(stop.word)))

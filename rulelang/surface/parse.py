@@ -22,7 +22,7 @@ from rulelang.source import SourceFile, Span
 from rulelang.surface import nodes
 from rulelang.surface.build import Build, callbacks
 from rulelang.surface.lexer import WordLexer
-from rulelang.surface.mistakes import LONG, TOP_WORDS, Slip, Stop, slip
+from rulelang.surface.mistakes import LONG, TOP_WORDS, Reads, Slip, Stop, slip
 
 MAX_DEPTH = 100
 MAX_OTHERWISE = 150  # in one declaration: each `otherwise if` is one deeper than the last
@@ -228,7 +228,7 @@ def _parse_cut(
         except (UnexpectedInput, DedentError, TooDeep) as err:
             if aside and isinstance(err, DedentError):
                 break  # the levels are no longer those that the author sees
-            found = _slip(source, start, end, err)
+            found = _slip(source, start, end, err, partial(_reads_instead, source, text, start))
         except LarkError as err:
             raise AssertionError(str(err)) from err
         else:
@@ -354,7 +354,20 @@ def _too_large(source: SourceFile, start: int, end: int, problems: Problems, lim
     return len(problems.found) > before
 
 
-def _slip(source: SourceFile, start: int, end: int, err: UnexpectedInput | DedentError | TooDeep, in_text: bool = False) -> Slip:
+def _reads_instead(source: SourceFile, text: str, start: int, line: int, mended: str) -> bool:
+    """Could this stand in the place of a line?"""
+    first, shown = source.line_starts[line - 1], source.line_text(line)
+    if line - source.line_of(start) > LONG:
+        return True  # nobody wrote this by hand: it is not read again and again
+    indent = shown[: len(shown) - len(shown.lstrip())] if first > start else ""
+    return _stopped(source, f"{text[:first]}{indent}{mended.strip()}\n", start) in (None, "$END", "_DEDENT")
+
+
+def _slip(
+    source: SourceFile, start: int, end: int, err: UnexpectedInput | DedentError | TooDeep, reads: Reads = lambda line, mended: True,
+    in_text: bool = False,
+) -> Slip:  # fmt: skip
+    where = partial(Stop, source, start, end, in_text=in_text, reads=reads)
     match err:
         case DedentError():
             hint = "indent it like the line that it belongs to; four spaces a level"
@@ -365,10 +378,27 @@ def _slip(source: SourceFile, start: int, end: int, err: UnexpectedInput | Deden
         case UnexpectedToken():
             expected = frozenset(err.accepts or err.expected)
             at = end if in_text and err.token.type == "$END" else err.token.start_pos or start
-            return slip(Stop(source, start, end, at, err.token.type, expected, _missing(source.text, err), in_text))
+            return slip(where(at, err.token.type, expected, _missing(source.text, err)))
         case UnexpectedCharacters():
-            return slip(Stop(source, start, end, err.pos_in_stream or start, "", frozenset(err.allowed or ()), in_text=in_text))
-    return slip(Stop(source, start, end, err.pos_in_stream or start, "", frozenset(), in_text=in_text))
+            return slip(where(err.pos_in_stream or start, "", frozenset(err.allowed or ())))
+    return slip(where(err.pos_in_stream or start, "", frozenset()))
+
+
+def reads(line: str) -> bool:
+    """Is it a whole line of a step?"""
+    source = SourceFile("", f"step x\n    {line}\n")
+    return _stopped(source, source.text) is None
+
+
+def _stopped(source: SourceFile, text: str, start: int = 0) -> str | None:
+    """At what sort of word the reading of a declaration stops, if it does."""
+    try:
+        _grammar().read(TextSlice(text, start, len(text)), "start", Build(source, lambda at, to: None, Problems()))
+    except UnexpectedToken as err:
+        return str(err.token.type)
+    except (UnexpectedInput, DedentError, TooDeep):
+        return "?"
+    return None
 
 
 def _missing(text: str, err: UnexpectedToken) -> str:
