@@ -516,9 +516,12 @@ class _Run:
         if not pending:
             raise Failed("R404", f"{line.player} is not asked here", line.span, self._asked())
         if k is None:
-            raise Failed(
-                "R404", f"{line.player} cannot choose this at `{pending[0].ask.decide.name}`", line.span, self._offered(pending[0])
-            )
+            asked = pending[0].ask.decide
+            option = str(line.values[0][1].cells[0]) if line.name == asked.name and line.values else ""
+            if option in (c.choice.name for c in pending[0].ask.choices):
+                hint = f"write `{line.span.text.replace(f' {line.name}', '', 1)}`"
+                raise Failed("R404", f"`{line.name}` asks, and `{option}` answers", line.span, hint)
+            raise Failed("R404", f"{line.player} cannot choose this at `{asked.name}`", line.span, self._offered(pending[0]))
         if line.word == "chooses":
             assert machine is not None
             machine.choose(pending[0], k)
