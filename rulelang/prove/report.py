@@ -30,10 +30,10 @@ IF = "ask first with `if`, or say `needs`"
 WORDS = {
     "options": Words("a decision without an option", "`{}` always has an option", "`{}` may have no option",
                      "ask with `if` whether there is one, say `up to`, or add an option without a condition"),
-    "many": Words("more options than can be offered", "`{}` never has too many options", "`{}` may have more than 10,000 options",
+    "many": Words("more options than can be offered", "`{}` never has too many options", "`{}` may have more than can be offered",
                   "let fewer be chosen at once, one after the other"),
     "from": Words("more options than can be offered", "there are never too many to pick `{}` from",
-                  "there may be more than 10,000 to pick `{}` from", "let fewer be chosen from, as with `where`, or in two steps"),
+                  "there may be more to pick `{}` from than can be listed", "let fewer be chosen from, as with `where`, or in two steps"),
     "end": Words("a loop without an end", "`{}` comes to its end, or can be left", "`{}` may go on for ever",
                  "say how many times, or let something run out in every pass, or offer an option that ends it"),
     "below": Words("a number out of its range", "`{}` does not go below its range", "`{}` may go below its range",
