@@ -29,16 +29,23 @@ UNABLE = (*CLOSED, errno.EINVAL, errno.EBADF, errno.EISDIR, errno.ENOTSUP)  # a 
 
 # ---------------------------------------------------------------- looking
 
+NOWHERE = (errno.ENOENT, errno.ENOTDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL, errno.EILSEQ)  # said of names that no file has
+
 
 def sort_of(name: Name) -> str:
     """What lies there, wherever links lead: a `file`, a `folder`, something `other`, or nothing; a name that the system
-    refuses is the name of nothing.  What may not be looked at counts as a file: who reads it is told why."""
+    refuses is the name of nothing.  What may not be looked at counts as a file: who reads it is told why.  A disk that fails
+    is no answer."""
     try:
         mode = os.stat(name).st_mode
     except PermissionError:
         return "file"
-    except (OSError, ValueError):
+    except ValueError:
         return ""
+    except OSError as err:
+        if err.errno in NOWHERE:
+            return ""
+        raise
     return "file" if stat.S_ISREG(mode) else "folder" if stat.S_ISDIR(mode) else "other"
 
 

@@ -8,10 +8,11 @@ from attrs import define, field, fields
 
 from rulelang.core import nodes as core
 from rulelang.core.types import BOOL, MaybeT, NoneT, NumberT, SetT, plain
-from rulelang.graph.layout import Layout, add_universes
+from rulelang.graph.layout import make_layout
 from rulelang.prove.facts import RANGES, SKIPPED, START, Atom, Because, Bounds, Facts, Lin, all_of, computes, made, number, substituted
 from rulelang.prove.numbers import DEPTH, Numbers, read_by, size_of
 from rulelang.runtime.budget import Cost
+from rulelang.runtime.program import with_pieces
 from rulelang.source import Span
 
 TRIES = 300  # combinations of facts that are tried for one claim
@@ -35,9 +36,7 @@ class Reader(Numbers):
     others: dict[tuple[Atom, int], tuple[core.PlaceRef, bool]] = field(factory=dict)
 
     def __attrs_post_init__(self) -> None:
-        layout = Layout(self.game, self.players, self.settings)
-        add_universes(layout, {name: n for name, k in self.game.pieces.items() if k.count is not None and (n := self.bounds(k.count)[1])})
-        self.cost = Cost(layout)
+        self.cost = Cost(with_pieces(make_layout(self.game, self.players, self.settings)))
 
     # ------------------------------------------------------------ what follows
 

@@ -537,6 +537,14 @@ def _local_places(body: Iterable[core.Statement]) -> Iterable[core.Place]:
             yield s.place.place
 
 
+def with_pieces(layout: Layout) -> Layout:
+    """The pieces of so many players: how many there are of each kind."""
+    numbers = Values(layout)
+    numbers.scratch_base = layout.size + 10_000
+    add_universes(layout, {k: numbers.settled(p.count) for k, p in layout.game.pieces.items() if p.count is not None})
+    return layout
+
+
 def make_program(
     game: core.Game, players: int, options: dict[str, int], chance: Chance, emit: Emit | None = None, *,
     watch: Callable[[State], None] | None = None, tally: Tally | None = None,
@@ -545,9 +553,7 @@ def make_program(
     """Closures for every node.  `flow` stands in for the game's own where an example runs a single step."""
     body = game.flow if flow is None else flow
     layout = make_layout(game, players, options)
-    numbers = Values(layout)
-    numbers.scratch_base = layout.size + 10_000
-    add_universes(layout, {k: numbers.settled(p.count) for k, p in game.pieces.items() if p.count is not None})
+    with_pieces(layout)
     for place in dict.fromkeys(_local_places(body)):
         layout.add_place(place)
     code = Choices(layout, emit=emit) if tally is None else Counting(layout, emit=emit, tally=tally)

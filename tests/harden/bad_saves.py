@@ -297,7 +297,7 @@ def played(lines: Lines) -> Match:
     options = dict(part.split("=", 1) for part in said["options"].split())
     seed = said["seed"].strip()
     game = loaded(said["game"].strip(), tuple(said["with"].split()))
-    number = int(seed) if re.fullmatch("-?[0-9]+", seed) else seed
+    number = int(seed) if re.fullmatch("-?[1-9][0-9]*|0", seed) else seed
     match = game.start(int(said["players"]), number, dict(options), ask_forced=said["forced"].strip() == "asked")
     for line in lines[9:]:
         if line.startswith("end "):
