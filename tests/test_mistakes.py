@@ -153,6 +153,7 @@ MISTAKES: dict[str, str] = {
     "a counter starts with 5": "a_counter_starts_with",
     "end game": "the_end_of_the_game",
     "the condition at the end": "if_at_the_end",
+    "if around a replace": "if_around_a_replace",
 }  # fmt: skip
 
 PARSER_WORDS = re.compile(
@@ -174,6 +175,21 @@ def test_one_mistake_gets_one_answer(name: str) -> None:
 @pytest.mark.parametrize("name", [n for n in MISTAKES.values() if not re.fullmatch(r"R\d{3}", n)])
 def test_mended_as_it_says_the_game_is_clean(name: str, tmp_path: Path) -> None:
     assert not findings(mended_copy(case(name), tmp_path))
+
+
+@pytest.mark.parametrize("name", MISTAKES.values())
+def test_a_line_that_a_hint_shows_reads(name: str) -> None:
+    """Every hint `write LINE`: with that line in its place, reading does not stop there."""
+    for found in findings(case(name)):
+        source, line = found.span.source, found.span.line
+        text = source.line_text(line)
+        shown = re.match(r"write `([^`]*)`", found.hint)
+        if found.code != "R001" or shown is None or re.search(r"\.\.\. |LABEL", shown[1]) or 2 * len(shown[1]) < len(text.strip()):
+            continue  # a word of the line, or a name
+        indent = text[: len(text) - len(text.lstrip())]
+        problems = Problems()
+        parse(SourceFile("x.rule", source.text.replace(text, indent + shown[1], 1)), problems)
+        assert not [d for d in problems.found if d.code == "R001" and d.span.line == line], shown[1]
 
 
 def test_every_mistake_in_a_file_is_reported_and_nothing_else(tmp_path: Path) -> None:

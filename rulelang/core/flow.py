@@ -205,7 +205,8 @@ class Flow(Values):
             return []
         origin = scope.origin(s)
         both = source is not None and source.place.word == goal.place.word == "counter"
-        if both and (line := of_a_phrase(s.span.text, s.span.source.text, reads)):
+        every = s.item.count.span.text == "all" if isinstance(s.item, nodes.Counted) else s.item.span.text.startswith("all ")
+        if (both or every) and (line := of_a_phrase(s.span.text, s.span.source.text, reads)):
             self.wrong("R239", line[0], s.span, line[1], scope)
             return []
         if isinstance(s.item, nodes.Counted):

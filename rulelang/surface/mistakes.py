@@ -214,7 +214,7 @@ def _margin(stop: Stop) -> Slip | None:
 
 def _replaced(stop: Stop) -> str:
     """`if frosty`, and below it `replace define apple_price = original + 2`"""
-    shown = re.match(r"if\s+(.+)\n(?:\s*\n)*\s+replace\s+define\s+([^=\n]+?)\s*=\s*(.+)", stop.source.text[stop.start : stop.end])
+    shown = re.match(r"if\s+(.+)\n(?:\s*(?:#.*)?\n)*\s+replace\s+define\s+([^=\n]+?)\s*=\s*(.+)", stop.source.text[stop.start : stop.end])
     if shown is None:
         return ""
     test, name, value = (bare(part) for part in shown.groups())
@@ -552,7 +552,7 @@ def _two_effects(stop: Stop) -> Slip | None:
         verb = second.split(maxsplit=1)[0] if second else ""
         is_verb = verb in _EFFECTS or re.search(rf"^\s*verb\s+{re.escape(verb)}\b", stop.source.text, re.MULTILINE)
         whole = second if verb and is_verb else f"{begins} {second}"
-        known = whole is second or (begins in _EFFECTS and at != stop.column)
+        known = whole is second or (begins in _EFFECTS and at != stop.column and verb not in LANGUAGE)
         if known and stop.reads(stop.line, first) and stop.reads(stop.line, whole):
             here = stop.span(len(second), stop.source.line_starts[stop.line - 1] + at)
             return Slip("two effects in one line", f"write the second on a line of its own: `{whole}`", here, "R235")

@@ -380,11 +380,16 @@ def _mended(source: SourceFile, text: str, start: int, most: int, line: int, men
     except (UnexpectedInput, DedentError, TooDeep) as err:
         if isinstance(err, UnexpectedToken) and err.token.type in ("$END", "_DEDENT"):
             return mended
-        if not most or "\n" in mended:
+        if not most:
             return ""
         instead = partial(_reads_instead, other, other.text, start), partial(_mended, other, other.text, start, most - 1)
         next_one = _slip(other, start, len(other.text), err, *instead)
-        return next_one.mended if next_one.span.line == line else ""
+        parts = mended.strip().split("\n")
+        if not next_one.mended or not 0 <= next_one.span.line - line < len(parts):
+            return ""
+        wrong = parts[next_one.span.line - line]
+        parts[next_one.span.line - line] = wrong[: len(wrong) - len(wrong.lstrip())] + next_one.mended
+        return parts[0] if len(parts) == 1 else _mended(source, text, start, most - 1, line, "\n".join(parts))
     return mended
 
 

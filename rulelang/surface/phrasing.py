@@ -176,12 +176,35 @@ def _changed(w: Words, around: Around) -> str:
     """`gain 2 coins`"""
     is_verb = re.search(rf"^\s*verb\s+{w['v']}\b", around.text, re.MULTILINE)
     verb, name = counter_verb(w["v"]), around.value(w["x"])
-    if is_verb or not verb:
-        return ""
-    if name in around.counters():
-        return f"{verb} {name} by {w['n']}"
     kind = around.pieces(w["x"])
+    if is_verb or not any(w["v"] in words for words in OTHER_WORDS.values()):
+        return ""
+    if verb and name in around.counters():
+        return {"all": f"set {name} to 0", "half": f"{verb} {name} by {name} / 2 rounded down"}.get(w["n"], f"{verb} {name} by {w['n']}")
     return f"move {w['n']} {kind} from ... to ..." if kind else ""
+
+
+def _paid(w: Words, around: Around) -> str:
+    """`pay 2 coins to bank`, `gain 2 coins from treasury`"""
+    verb, counters = counter_verb(w["v"]), around.counters()
+    if not verb or w["x"] not in counters or w["a"] not in (*counters, "bank", "supply", "stock", "box"):
+        return ""
+    other = f"\n{'lower' if verb == 'raise' else 'raise'} {w['a']} by {w['n']}" if w["a"] in counters else ""
+    return f"{verb} {w['x']} by {w['n']}{other}"
+
+
+def _drawn(w: Words, around: Around) -> str:
+    """`raise coins by random 1..6`"""
+    name = next((x for x in ("drawn", "rolled") if x not in around.text), "")
+    return f"let {name} = random {w['a']}..{w['b']}\n{w['e']} {name}" if name else ""
+
+
+def _ranked(w: Words, around: Around) -> str:
+    """`ranking by highest fares, then least travellers`"""
+    best = re.sub(r"(^|\bthen\s+)(?:the\s+)?(?:highest|greatest|largest|biggest|more|max)\b", r"\1most", w["m"])
+    best = re.sub(r"(^|\bthen\s+)(?:the\s+)?(?:least|lowest|smallest|less|fewer|min)\b", r"\1fewest", best)
+    best = re.sub(r"(^|\bthen\s+)(?!most\b|fewest\b|then\b)", r"\1most ", best)
+    return f"ranking by {best}{w['t'] or ', ties shared'}" if best != w["m"] else ""
 
 
 def _from_counter_to_counter(w: Words, around: Around) -> str:
@@ -233,11 +256,16 @@ def _until(w: Words, around: Around) -> str:
     return f"repeat {w['l']} {w['t']}".strip()
 
 
+_WHO = r"nobody|no one|everybody|everyone|somebody|someone|(?:every|all|some|no)\s+(?:player|opponent)s?"
+_EACH = {"every": "every", "all": "every", "some": "some", "no": "no"}
+
+
 def _nobody(w: Words, around: Around) -> str:
-    who = {"everybody": "every", "everyone": "every", "every player": "every"}
-    who |= {"somebody": "some", "someone": "some", "some player": "some"}
-    one = who.get(w["who"], "no")
-    return f"{one} player {'has' if one == 'every' or w['x'] in ('', 'has') else 'who'} {w['v']} {w['x']}".strip()
+    """`if nobody laid guard`"""
+    one = next(quantity for begins, quantity in _EACH.items() if w["who"].startswith(begins))
+    clause = "has" if one == "every" or not w["x"] else "who"
+    whole = f"{one} {'opponent' if 'opponent' in w['who'] else 'player'} {clause} {w['v']} {w['x']}".strip()
+    return f"({whole}) {w['more']}" if w["more"] else whole
 
 
 _VERBS = "raise|lower|set|move|shuffle|end"
@@ -252,8 +280,13 @@ ROWS = (
     Row(r"^(?P<v>[a-z]+)\s+(?P<n>\S.*?)\s+(?P<x>[a-z]\w*)$", "`{v}` changes no counter", _changed, is_name=True),
     Row(r"^(?P<v>[a-z]+)\s+(?P<x>[a-z]\w*)\s+(?:by\s+)?(?P<n>[\w(].*)$", "`{v}` changes no counter",
         lambda w, around: _changed(w, around) if around.value(w["x"]) in around.counters() else "", is_name=True),
+    Row(r"^(?P<v>[a-z]+)\s+(?P<n>\S+)\s+(?P<x>[a-z]\w*)\s+(?:from|to|into|out of)\s+(?:the\s+)?(?P<a>[a-z]\w*)$",
+        "`{v}` changes no counter",
+        _paid),
     Row(rf"\bany\s+(?P<w>\w+)\s+(?:from|in|between|of)\s+(?P<a>\d+)\s*(?:up\s+to|to|and|-|–)\s*(?P<b>{_N})",
         "numbers are chosen out of a range", "any {w} in {a}..{b}"),
+    Row(rf"^(?P<e>(?:raise|lower|set|move)\b.*?)\brandom\s*(?:(?:number|from|between|in)\s+)*\(?(?P<a>\d+)\s*"
+        rf"(?:up\s+to|to|and|-|–|,|\.\.)\s*(?P<b>{_N})\)?", "what chance picks has a name", _drawn),
     Row(rf"\brandom\s*(?:(?P<w>[a-z]\w*?)\s+)??(?:(?:from|between|in|of)\s+)?\(?(?P<a>\d+)\s*(?:up\s+to|to|and|-|–|,|\.\.)\s*(?P<b>{_N})\)?",
         "chance picks out of a range", _range),
     Row(rf"(?<==)\s*(?:roll\s+|throw\s+)?{_DICE}$", "chance picks out of a range", " random 1..6"),
@@ -276,14 +309,20 @@ ROWS = (
         r"(?P<q>into|onto|to|from|among|with|at|for)\s+(?P<x>[^,]+?)(?P<l>,.*)?$",
         "`{q}` comes after a clause that reaches to the end of the line",
         lambda w, around: f"{w['v']} {w['q']} {w['x']} {w['p']} {w['c']}{w['l']}", "write `{q} {x}` before `{p} ...`: {lines}"),
-    Row(r"\b(?P<who>nobody|no one|no player|everybody|everyone|every player|somebody|someone|some player)\s+(?!who\b|has\b)(?P<v>[a-z]\w*)"
-        r"\s+(?P<x>[a-z]\w*)", "`{who}` is said with `who` or `has`", _nobody),
+    Row(rf"\b(?P<who>{_WHO})\s+(?!who\b|has\b|have\b|is\b|in\b)(?P<v>[a-z]\w*)\s+(?P<x>[a-z]\w*)(?P<more>\s+(?:and|or)\b)?",
+        "`{who}` is said with `who` or `has`", _nobody),
     Row(r"\b(?P<who>nobody|no one|everybody|everyone|somebody|someone)\s+has\s+(?P<v>[^,]+)", "`{who}` is no word of the language",
-        lambda w, around: _nobody({**w, "x": ""}, around)),
+        lambda w, around: _nobody({**w, "x": "", "more": ""}, around)),
     Row(r"^repeat\s+(?P<l>[a-z]\w*)\s*(?P<t>\"[^\"]*\")?\s*,?\s*until\s+(?P<c>.+)$", "`until` is no word of the language", _until,
         "write {lines}, and below it, where the question is asked, `end {l} if {c}`"),
     Row(r"^repeat\s+(?P<l>[a-z]\w*)\s*(?P<t>\"[^\"]*\")?\s*,?\s*while\s+(?P<c>.+)$", "`while` is no word of the language", _until,
         "write {lines}, and below it, where the question is asked, `end {l} if not ({c})`"),
+    Row(r"^move\s+(?:all|every)\s+(?:of\s+)?(?:the\s+)?(?P<x>\w+)\s+(?:from|in|of)\s+(?P<a>.+?)(?=\s+(?:to|under)\b)",
+        "`all` is not needed",
+        lambda w, around: f"move {kind} in {w['a']}" if (kind := around.pieces(w["x"])) else ""),
+    Row(r"^ranking\s+(?:by\s+)?(?P<m>.+?)(?P<t>,\s*ties\b.*)?$", "a ranking goes by `most` or `fewest`", _ranked),
+    Row(r"^(?P<i>(?:otherwise\s+)?if\s+.+?)\s*(?:,\s*then\b|,|:|\bthen\b)\s*(?P<e>(?:raise|lower|set|move|shuffle|end|give|say)\b.+)$",
+        "what happens stands in a line of its own", "{i}\n    {e}"),
     Row(r"^move\s+(?:the\s+)?top\s+(?P<n>\d+|[a-z]\w*)\s+(?:\w+\s+)?(?:of|from|in)\s+(?P<a>\w+)(?P<r>\s+.*)$",
         "so many of what?", _top),
     Row(r"\b(?P<x>player|opponent)\s+(?:with|having|that\s+has)\s+(?=\w)", "`with` says nothing of {x}s", "{x} who has "),
@@ -295,17 +334,18 @@ ROWS = (
     Row(rf"^(?P<e>(?!(?:{_IS_NO_VERB})\b)[a-z]\w*\b.*?)\s+(?P<n>\d+|[a-z]\w*|\([^()]*\))\s+times$", "how often stands above it",
 
         lambda w, around: f"repeat {NUMBERS.get(w['n'], w['n'])} times\n    {w['e']}"),
-    Row(r"^(?P<d>(?:counter|status)\b.*),\s*starts\s+with\s+(?P<n>\d+|[a-z]\w*)\b", "a number is what a counter starts `at`",
+    Row(r"^(?P<d>(?:counter|status)\b.*),\s*starts\s+with\s+(?!all\b)(?P<n>\d+|[a-z]\w*)\b", "a number is what a counter starts `at`",
         "{d}, starts at {n}"),
     Row(r"\b(?:every|each)\s+(?P<n>\d+)(?:st|nd|rd|th)?\s+(?P<x>[a-z]\w*)\b", "how often it comes is worked out", _now_and_then),
     Row(rf"^(?P<name>(?!(?:{_IS_NO_VERB}|{_VERBS})\b)[a-z]\w*(?:\s+[a-z]\w*){{1,2}})(?P<r>\s*\".*|\s*,\s*only if\b.*)$",
         "a name is one word", lambda w, around: _one(w["name"]) + (" " * (w["r"][0] == '"')) + w["r"], is_name=True),
-    Row(rf"^(?P<name>(?!(?:{_IS_NO_VERB}|{_VERBS})\b)[a-z]\w*\s+[a-z]\w*)$", "a name is one word",
+    Row(rf"^(?P<name>(?!(?:{_IS_NO_VERB}|{_VERBS})\b)[a-z]\w*(?:\s+(?:to|from|into|at|on|with|for|in|of))?\s+[a-z]\w*)$",
+        "a name is one word",
         lambda w, around: _one(w["name"]), is_name=True),
     Row(rf"^(?P<o>(?!(?:{_IS_NO_VERB}|{_VERBS})\b)[a-z]\w*\b)(?P<r>\s*(?:\"[^\"]*\")?[^\"]*?),?\s*(?:only\s+)?(?P<w>if|when)\s+(?P<c>.+)$",
         "`{w}` does not fit here", lambda w, around: f"{w['o']}{' ' if w['r'] else ''}{w['r']}, only if {w['c']}",
         "the condition of an option is written {lines}"),
-    Row(rf"^(?P<e>(?!(?:{_IS_NO_VERB.replace('end|', '')})\b)[a-z]\w*\b[^\"]*?),?\s+(?:if|when)\s+(?P<c>.+)$", "the condition comes first",
+    Row(rf"^(?P<e>(?!(?:{_IS_NO_VERB})\b)[a-z]\w*\b[^\"]*?),?\s+(?:if|when)\s+(?P<c>.+)$", "the condition comes first",
         "if {c}\n    {e}"),
 )  # fmt: skip
 
