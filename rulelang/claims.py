@@ -25,6 +25,7 @@ from rulelang.runtime.values import State, members, rep
 from rulelang.runtime.words import Words
 from rulelang.source import Span
 from rulelang.surface import nodes
+from rulelang.surface.phrasing import meant
 
 
 @frozen
@@ -260,7 +261,10 @@ class _Run:
         place = self.game.places.get(target.name)
         if place is None:
             known = [*self.game.places, *self.names.definitions]
-            raise Failed("R103", f"unknown place `{target.name}`", target.span, near(target.name, known))
+            line = target.span.source.line_text(target.span.line).strip()
+            said = next(meant(line, target.span.source.text, ""), None) if target.name in self.seats else None
+            hint = said.told(said.mended) if said else near(target.name, known)
+            raise Failed("R103", f"unknown place `{target.name}`", target.span, hint)
         if len(target.keys) != len(place.keys):
             raise Failed("R216", f"`{place.name}` has {several(len(place.keys), 'key')}, here are {len(target.keys)}", target.span)
         return place

@@ -123,6 +123,37 @@ MISTAKES: dict[str, str] = {
     "a counter that falls below its range": "a_purse_overdrawn",
     "laid open a line too late": "laid_open_a_line_too_late",
     "a label that was renamed": "R122",
+    "for each, of pieces": "counted_with_for_each",
+    "for every, of a counter": "counted_per_counter",
+    "the rest is lost": "the_rest_is_lost",
+    "gain 2 coins": "gain_so_many",
+    "any n from 1 to coins": "from_one_number_to_another",
+    "a random number from 1 to 6": "a_random_number",
+    "coins are moved from a counter to a counter": "a_counter_is_moved",
+    "more than every opponent": "of_every_opponent",
+    "a definition with if and otherwise": "a_definition_with_if",
+    "= for is, twice in a line": "two_signs_in_one_line",
+    "if for only if, behind a text": "an_option_with_a_text_and_if",
+    "a player has, in an example": "a_player_has_in_an_example",
+    "a clause before the next preposition": "a_clause_before_another_word",
+    "their, of a player who has a name": "their_for_a_name",
+    "guest coins for coins of guest": "a_player_and_a_counter",
+    "a table of a thing, for its key": "a_table_of_a_thing",
+    "each opponent, in a player's block": "a_second_player_without_a_name",
+    "nobody laid guard": "nobody_did",
+    "an option of two words": "an_option_of_two_words",
+    "repeat until": "repeat_until",
+    "the top 3 of a pile": "the_top_three",
+    "half of": "half_of_a_counter",
+    "is even": "an_even_number",
+    "every 3 rounds": "every_third_round",
+    "them, for pieces that have a name": "them_for_a_name",
+    "players with": "players_with",
+    "an effect, 3 times": "an_effect_so_many_times",
+    "a counter starts with 5": "a_counter_starts_with",
+    "end game": "the_end_of_the_game",
+    "the condition at the end": "if_at_the_end",
+    "if around a replace": "if_around_a_replace",
 }  # fmt: skip
 
 PARSER_WORDS = re.compile(
@@ -144,6 +175,21 @@ def test_one_mistake_gets_one_answer(name: str) -> None:
 @pytest.mark.parametrize("name", [n for n in MISTAKES.values() if not re.fullmatch(r"R\d{3}", n)])
 def test_mended_as_it_says_the_game_is_clean(name: str, tmp_path: Path) -> None:
     assert not findings(mended_copy(case(name), tmp_path))
+
+
+@pytest.mark.parametrize("name", MISTAKES.values())
+def test_a_line_that_a_hint_shows_reads(name: str) -> None:
+    """Every hint `write LINE`: with that line in its place, reading does not stop there."""
+    for found in findings(case(name)):
+        source, line = found.span.source, found.span.line
+        text = source.line_text(line)
+        shown = re.match(r"write `([^`]*)`", found.hint)
+        if found.code != "R001" or shown is None or re.search(r"\.\.\. |LABEL", shown[1]) or 2 * len(shown[1]) < len(text.strip()):
+            continue  # a word of the line, or a name
+        indent = text[: len(text) - len(text.lstrip())]
+        problems = Problems()
+        parse(SourceFile("x.rule", source.text.replace(text, indent + shown[1], 1)), problems)
+        assert not [d for d in problems.found if d.code == "R001" and d.span.line == line], shown[1]
 
 
 def test_every_mistake_in_a_file_is_reported_and_nothing_else(tmp_path: Path) -> None:

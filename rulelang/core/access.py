@@ -9,7 +9,7 @@ from attrs import define, field
 
 from rulelang.core import nodes as core
 from rulelang.core.idle import Noticed
-from rulelang.core.nearby import Binders, binders_in, inside, known_above, other_words
+from rulelang.core.nearby import Binders, binders_in, inside, known_above, line_with, other_words, part_of
 from rulelang.core.scope import Bound, Family, Measure, PlaceArg, Scope, ViewArg
 from rulelang.core.types import (
     BOOL,
@@ -224,14 +224,25 @@ class Access:
         for candidate in reversed(scope.candidates):
             if isinstance(candidate.type, PlayerT):
                 return candidate.expr
-        self.wrong(
-            "R302",
-            "`their` speaks of nobody here",
-            span,
-            "`their` belongs into a clause about players: `opponents who have their ...`",
-            scope,
-        )
+        hint = "`their` belongs into a clause about players: `opponents who have their ...`"
+        if player := self.player_named(scope):
+            hint = f"write `{line_with(span, f'{span.text.removeprefix(word).strip()} of {player}')}`"
+        self.wrong("R302", "`their` speaks of nobody here", span, hint, scope)
         return None
+
+    @staticmethod
+    def player_named(scope: Scope) -> str:
+        """The last player who has a name here."""
+        named = [x for x, b in scope.names.items() if isinstance(b, Bound) and isinstance(b.expr.type, PlayerT)]
+        return named[-1] if named else ""
+
+    @staticmethod
+    def of_a_player(name: str, what: str, span: Span, scope: Scope) -> str:
+        """`guest beer`, where `guest` is a player"""
+        binding = scope.names.get(name)
+        if not isinstance(binding, Bound) or not isinstance(binding.expr.type, PlayerT) or span.text != f"{name} {what}":
+            return ""
+        return f"write `{line_with(span, f'{what} of {name}')}`"
 
     # ------------------------------------------------------------ names
 
@@ -366,8 +377,18 @@ class Access:
         known |= {"players", "opponents", "you"}
         for candidate in scope.candidates:
             known.update(self.field_names(candidate.type))
-        hint = self._printed(name, scope) or near(name, known) or "declare it, or correct the spelling"
+        hint = (
+            self._those_meant(name, scope, span) or self._printed(name, scope) or near(name, known) or "declare it, or correct the spelling"
+        )
         return self.unknown(f"unknown name `{name}`", name, span, hint, scope)
+
+    @staticmethod
+    def _those_meant(name: str, scope: Scope, span: Span) -> str:
+        """`move them to table_top`"""
+        groups = [x for x, b in scope.names.items() if isinstance(b, Bound) and isinstance(b.expr.type, SetT)]
+        if name not in ("them", "those", "these") or not groups:
+            return ""
+        return f"say the name that they were given: `{line_with(span, groups[-1])}`"
 
     def _printed(self, name: str, scope: Scope) -> str:
         """`danger`, where `danger of prize` is meant"""
@@ -492,6 +513,8 @@ class Access:
             self._worked_out(made[0], e, scope)
         else:
             hint = f"leave out `{e.verb}`" if isinstance(e, nodes.VerbTest) and e.verb in ("the", "a", "an") else "name the place itself"
+            if isinstance(e, nodes.VerbTest):
+                hint = self.of_a_player(e.verb, e.item.span.text, e.span, scope) or hint
             if isinstance(e, nodes.And):
                 hint = "write a line for each of them"
             self.wrong("R215", f"`{e.span.text}` is not {what}", e.span, hint, scope)
@@ -561,6 +584,8 @@ class Access:
     def implied_owner(self, name: str, span: Span, scope: Scope) -> core.Expr | None:
         """Whose is a bare name?  Where two players are in view the author must say it."""
         candidate = next((c.expr for c in reversed(scope.candidates) if isinstance(c.type, PlayerT)), None)
+        if scope.whose_is_told:
+            return candidate or scope.you
         if candidate is not None and scope.you is not None:
             self.wrong("R301", f"`{name}` could be yours or theirs", span, f"say `your {name}` or `their {name}`", scope)
             return candidate
@@ -616,6 +641,9 @@ class Access:
         if found is None:
             known = self.field_names(item.type)
             hint = near(name, known) or (f"it has: {', '.join(known)}" if known else "only players, pieces and kinds have fields")
+            if isinstance(plain(item.type), NumberT) and (worked_out := part_of(name, span)):
+                return self.wrong("R106", worked_out[0], span, worked_out[1], scope)
+            hint = self._looked_up(name, item.type, span) or hint
             asked = [d.node.signature.params for d in self.names.definitions.get(name, ()) if d.node.signature.form == "lookup"]
             if asked:
                 hint = f"it is written `{name}({', '.join(p.name for p in asked[0])})`"
@@ -627,6 +655,15 @@ class Access:
         made = self._keys(name, keys, found.keys, scope, span)
         self.noticed.fields.add(name)
         return core.FieldOf(name, made, item, type=found.type, span=span)
+
+    def _looked_up(self, name: str, owner: Type, span: Span) -> str:
+        """`price of bale`, where `price` is a table over the cloth of a bale"""
+        table, said = self.world.tables.get(name), re.fullmatch(rf"{name}\s+of\s+(\w+(?:\s+of\s+\w+)*)", span.text)
+        if table is None or said is None or len(table.keys) != 1:
+            return ""
+        keys = [said[1]] if fits(owner, table.keys[0]) else []
+        keys += [f"{field} of {said[1]}" for field, t in self.fields_of(owner) if fits(t, table.keys[0])]
+        return f"write `{line_with(span, f'{name}({keys[0]})')}`" if keys else ""
 
     def _table(self, name: str, keys: tuple[nodes.Expr, ...], scope: Scope, span: Span) -> core.Expr:
         table = self.world.tables.get(name)

@@ -6,6 +6,7 @@ from attrs import define, evolve
 
 from rulelang.core import nodes as core
 from rulelang.core.access import PLACE_WORDS, Access
+from rulelang.core.nearby import part_of
 from rulelang.core.scope import Bound, Family, Measure, PlaceArg, Scope, ViewArg
 from rulelang.core.twice import said_twice
 from rulelang.core.types import (
@@ -25,14 +26,8 @@ from rulelang.names.table import Definition
 from rulelang.source import Span
 from rulelang.surface import nodes
 from rulelang.surface.mistakes import TOP_WORDS
-
-OTHER_WORDS = {  # what people say for the verbs that no definition explains
-    "raise COUNTER by NUMBER": ("add", "increase", "increment", "gain", "earn", "get", "receive", "collect"),
-    "lower COUNTER by NUMBER": ("subtract", "decrease", "decrement", "reduce", "spend", "lose", "pay"),
-    "move PIECES from PLACE to PLACE": ("put", "place", "lay", "take", "discard", "pass", "return", "remove"),
-    "set STATUS to VALUE": ("change", "assign", "make"),
-    "shuffle PILE": ("mix",),
-}
+from rulelang.surface.parse import reads
+from rulelang.surface.phrasing import OTHER_WORDS, of_a_phrase
 
 
 @define(eq=False)
@@ -96,6 +91,10 @@ class Calls(Access):
                 return None
             word = "verb" if verb else "name"
             meant = [f"perhaps `{form}`?" for form, words in OTHER_WORDS.items() if verb and name in words]
+            line = of_a_phrase(span.first_line.text.strip(), span.source.text, reads) if verb else part_of(name, span)
+            if line is None and not verb and params and (of_player := self.of_a_player(name, params[0].span.text, span, scope)):
+                line = f"`{name}` is a player", of_player
+            meant = [line[1]] if line is not None else meant
             hint = meant[0] if meant else self._two_words(name, params) or near(name, [*known, *(KERNEL_VERBS if verb else ())])
             if name in TOP_WORDS:
                 hint = "move it to the left margin"
@@ -144,8 +143,9 @@ class Calls(Access):
         said = params[0].span.text if len(params) == 1 else ""
         if not said:
             return ""
-        if f"{name}_{said}" in self.names.definitions:
-            return f"did you mean `{name}_{said}`?"
+        first = f"{name}_{said.split()[0]}"
+        if first in self.names.definitions or first in self.names.library:
+            return f"did you mean `{first}`?"
         if name in ("top", "bottom", "owner", "position"):
             return f"write `{name} of {said}`"
         symbol = self.names.symbols.get(name)
@@ -608,6 +608,8 @@ def given(value: core.Expr, line: nodes.Statement) -> core.Expr:
 
 def as_meant(s: nodes.Phrase, bad: nodes.Arg, allowed: tuple[str, ...]) -> str:
     """`raise talers with 1` as it was meant, if one word is wrong or too much."""
+    if isinstance(bad.value, nodes.VerbTest) and bad.value.verb in ("each", "every", "all") and "by" in allowed:
+        return f"count them: `{s.verb} {s.item.span.text if s.item else '...'} by number of ...`"
     said = [a for a in s.args if a.word in allowed]
     if bad.word in ("into", "onto", "in", "on") and "to" in allowed and "to" not in {a.word for a in said}:
         return f"write `to {bad.value.span.text}`"

@@ -8,6 +8,7 @@ from attrs import define, evolve, field
 from rulelang.core import nodes as core
 from rulelang.core.calls import as_meant, given
 from rulelang.core.idle import Picked
+from rulelang.core.nearby import line_with
 from rulelang.core.scope import Bound, PlaceArg, Scope
 from rulelang.core.threads import judge, variables_in, walk
 from rulelang.core.twice import second_effect
@@ -17,6 +18,8 @@ from rulelang.diagnostics import near
 from rulelang.names.collect import name_span
 from rulelang.names.table import Definition, Hooked, Hooks
 from rulelang.surface import nodes
+from rulelang.surface.parse import reads
+from rulelang.surface.phrasing import of_a_phrase
 
 Body = tuple[core.Statement, ...]
 
@@ -132,6 +135,9 @@ class Flow(Values):
             return None
         said = {a.word: a for a in s.args}
         bad = [a for a in s.args if a.word not in allowed or a.is_label]
+        if bad and (line := of_a_phrase(s.span.text, s.span.source.text, reads)):
+            self.wrong("R234", line[0], s.span, line[1], scope)
+            return None
         if bad:
             hint = as_meant(s, bad[0], allowed) or f"it is written `{form}`"
             self.wrong("R234", f"`{s.verb}` has no `{bad[0].word}`", bad[0].span, hint, scope)
@@ -198,6 +204,11 @@ class Flow(Values):
         if goal is None or ("from" in words and source is None):
             return []
         origin = scope.origin(s)
+        both = source is not None and source.place.word == goal.place.word == "counter"
+        every = s.item.count.span.text == "all" if isinstance(s.item, nodes.Counted) else s.item.span.text.startswith("all ")
+        if (both or every) and (line := of_a_phrase(s.span.text, s.span.source.text, reads)):
+            self.wrong("R239", line[0], s.span, line[1], scope)
+            return []
         if isinstance(s.item, nodes.Counted):
             return self._move_count(s, s.item, source, goal, under, scope)
         counts = isinstance(s.item, nodes.VerbTest) and any(
@@ -622,6 +633,9 @@ class Flow(Values):
                 )
             else:
                 hint = near(s.label, scope.targets) or "name a `repeat`, `step` or `verb` that encloses it"
+                loops = [x for x in scope.targets if any(label.sort == "loop" for label in self.names.label(x))]
+                if loops and s.label in ("game", "match", "play"):
+                    hint = f"a game ends with its loops: write `{line_with(s.span, s.span.text.replace(s.label, loops[0], 1))}`"
                 if s.label in ("if", "repeat", "step", "each", "choose", "otherwise"):
                     hint = "leave it out: a block ends where the lines stand further left"
                 self.wrong("R311", f"`{s.label}` is no loop or step around this line", s.span, hint, scope)
@@ -634,9 +648,12 @@ class Flow(Values):
     # ------------------------------------------------------------ loops over things
 
     def _element(self, those: nodes.Those, scope: Scope) -> tuple[core.Expr, core.Variable, Scope]:
+        name = those.var if those.var != "player" else None
+        if scope.you is not None and name is None and _speaks_of_players(those.base):
+            self.wrong("R303", "a loop over players inside a player's block needs a name", those.span, self._named(those, scope), scope)
+            scope = evolve(scope, whose_is_told=True)
         base = self.those(those, scope)
         item = base.type.item if isinstance(base.type, SetT) else ERROR
-        name = those.var if those.var != "player" else None
         var = core.Variable(name or "you", item, base.source)
         made = core.Var(var, type=item, span=those.span, source=base.source)
         inner = scope
@@ -650,18 +667,24 @@ class Flow(Values):
             if scope.you is None:
                 inner = evolve(inner, you=made)
             else:
-                if name is None:
-                    self.wrong(
-                        "R303",
-                        "a loop over players inside a player's block needs a name",
-                        those.span,
-                        "say `each rival in opponents`, and `... of rival`",
-                        scope,
-                    )
+                if name is None and not scope.whose_is_told:
+                    hint = "say `each rival in opponents`, and `... of rival`"
+                    self.wrong("R303", "a loop over players inside a player's block needs a name", those.span, hint, scope)
+                    inner = evolve(inner, whose_is_told=True)
                 inner = evolve(inner, nested=True)
         elif name is None and not isinstance(item, ErrorT):
             self.wrong("R304", "what is each of them called?", those.span, "say `each c in ...`", scope)
         return base, var, inner
+
+    def _named(self, those: nodes.Those, scope: Scope) -> str:
+        """`together each rival in opponents who have their gold > 0`, for `together each opponent who has gold > 0`"""
+        group = f"{those.base.span.text.removesuffix('s')}s"
+        clause = those.span.text.removeprefix(those.base.span.text).replace(" who has ", " who have ", 1)
+        own = "|".join(p.name for p in self.places.values() if p.per_player)
+        if own:
+            clause = re.sub(rf"(?<!their )(?<!your )\b(?=(?:{own})\b)(?!\w+\s+of\b)", "their ", clause)
+        name = next(x for x in ("rival", "other", "another", "somebody") if x not in scope.names)
+        return f"write `{line_with(those.span, f'{name} in {group}{clause}')}`, and below it `... of {name}`"
 
     def _together(self, s: nodes.Together, scope: Scope) -> list[core.Statement]:
         base, var, inner = self._element(s.those, scope)
@@ -893,3 +916,7 @@ def _ends(body: Iterable[nodes.Statement]) -> Iterator[str]:
 
 def _item(t: Type) -> Type:
     return t.item if isinstance(t, SetT) else t
+
+
+def _speaks_of_players(e: nodes.Expr) -> bool:
+    return isinstance(e, nodes.Name) and e.name in ("player", "players", "opponent", "opponents")

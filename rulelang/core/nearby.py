@@ -1,5 +1,6 @@
 """A name that nothing has here: perhaps a line around it knows the name, or it is said in words of another language."""
 
+import re
 from collections.abc import Iterator
 
 import attrs
@@ -7,10 +8,9 @@ import attrs
 from rulelang.source import Span
 from rulelang.surface import nodes
 from rulelang.surface.mistakes import bare
+from rulelang.surface.phrasing import NUMBERS
 
 Binders = dict[str | None, list[tuple[Span, nodes.Node]]]
-
-NUMBERS = dict(zip("one two three four five six seven eight nine ten eleven twelve".split(), range(1, 13), strict=True))  # noqa: SIM905
 
 
 def inside(made: object) -> Iterator[nodes.Node]:
@@ -37,9 +37,34 @@ def other_words(name: str, span: Span) -> tuple[str, str] | None:
         return None
     if name in NUMBERS:
         return "numbers are written in digits", f"write `{line_with(here, str(NUMBERS[name]))}`"
+    if name in ("even", "odd"):
+        return f"`{name}` is no word of the language", _remainder(here, int(name == "odd"))
+    if name == "both":
+        return "`both` is no word of the language", "say each of the two by its name"
     if name in ("are", "is") and span.source.text[: span.start].endswith("who "):
         return f"`who {name}` says nothing here", f"write `{line_with(here, 'have')}`"
     return None
+
+
+def _remainder(here: Span, rest: int) -> str:
+    """`if rounds is even`"""
+    before = here.source.line_text(here.line)[: here.column - 1]
+    asked = re.search(r"((?:^|[^-+*/\s])\s+)([\w()]+(?: of \w+)?)\s+is\s+(not\s+)?$", before)
+    if asked is None or asked[2] in ("if", "and", "or", "not"):
+        return f"what is left of a half says it: `(...) mod 2 is {rest}`"
+    whole = Span(here.source, here.start - len(before) + asked.start(2), here.end)
+    return f"write `{line_with(whole, f'{asked[2]} mod 2 is {asked[3] or str()}{rest}')}`"
+
+
+PARTS = {"half": "{} / 2 rounded down", "third": "{} / 3 rounded down", "double": "2 * {}", "twice": "2 * {}"}
+
+
+def part_of(name: str, span: Span) -> tuple[str, str] | None:
+    """`half of fame`, `twice fame`"""
+    what = re.fullmatch(rf"{name}\s+(?:of\s+)?(.+)", span.text)
+    if name not in PARTS or what is None:
+        return None
+    return f"`{name}` is worked out", f"write `{line_with(span, PARTS[name].format(what[1]))}`"
 
 
 def binders_in(module: nodes.Module) -> Binders:

@@ -67,6 +67,7 @@ class Scope:
     module: nodes.Module
     names: dict[str, Binding] = {}
     you: core.Expr | None = None
+    whose_is_told: bool = False  # the loop around it was told to give the second player a name
     nested: bool = False  # in a player loop inside a player's block: say whose
     candidates: tuple[Candidate, ...] = ()
     targets: dict[str, core.Target] = {}

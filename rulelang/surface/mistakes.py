@@ -12,6 +12,7 @@ from attrs import frozen
 
 from rulelang.diagnostics import near
 from rulelang.source import SourceFile, Span
+from rulelang.surface.phrasing import meant
 
 TOP_WORDS = (
     "game", "variant", "library", "data", "use", "option", "kind", "ring", "pieces", "table", "map", "counter", "status", "zone",
@@ -74,6 +75,7 @@ _WHAT = {
 
 
 Reads = Callable[[int, str], bool]  # could this stand in the place of that line?
+Mends = Callable[[int, str], str]  # the same line, mended to its end; nothing if that is not known
 
 
 @frozen
@@ -89,6 +91,7 @@ class Stop:
     missing: str = ""  # a sign with which it would go on
     in_text: bool = False  # `"{points +} for {you}"`
     reads: Reads = lambda line, mended: True
+    mends: Mends = lambda line, mended: mended
 
     def would_read(self, mended: str) -> bool:
         """Is the line a whole one, written like this?"""
@@ -141,6 +144,7 @@ class Slip:
     code: str = "R001"
     phrase: str = ""
     meant: str = ""
+    mended: str = ""  # the whole line, if it is known how it reads
 
 
 def slip(stop: Stop) -> Slip:
@@ -149,7 +153,7 @@ def slip(stop: Stop) -> Slip:
     if stop.in_text:
         looks = (_bracket, _name, _look, _clause, _missing)
     elif len(stop.source.line_text(stop.line)) <= LONG:
-        looks += (_row_with_or, _comma_at_the_end, _percent, _name, _foreign, _two_effects, _look, _title, _short, _clause, _missing)
+        looks += (_row_with_or, _comma_at_the_end, _percent, _name, _foreign, _said, _two_effects, _look, _title, _short, _clause, _missing)
     return next((said for look in looks if (said := look(stop)) is not None), None) or _anything(stop)
 
 
@@ -195,7 +199,7 @@ def _margin(stop: Stop) -> Slip | None:
     if stop.at != stop.start or stop.word in TOP_WORDS:
         return None
     if stop.word in RULE_WORDS:
-        hint = "what happens stands below a line `step NAME`, indented by four spaces"
+        hint = _replaced(stop) or "what happens stands below a line `step NAME`, indented by four spaces"
         ended = re.match(r"end\s+(\w+)", stop.rest)
         if ended and re.search(rf"^repeat\s+{ended[1]}\b", stop.source.text, re.MULTILINE):
             hint = f"it belongs to `repeat {ended[1]}`: indent it by four spaces"
@@ -206,6 +210,16 @@ def _margin(stop: Stop) -> Slip | None:
     hint = near(stop.word, TOP_WORDS) or (f"perhaps a `{said[stop.word]}`?" if stop.word in said else "")
     hint = hint or "a line at the left margin begins with `counter`, `zone`, `each player`, `define`, `step`, `repeat` or the like"
     return Slip(f"`{stop.word}` declares nothing", hint, stop.span(len(stop.word)))
+
+
+def _replaced(stop: Stop) -> str:
+    """`if frosty`, and below it `replace define apple_price = original + 2`"""
+    shown = re.match(r"if\s+(.+)\n(?:\s*(?:#.*)?\n)*\s+replace\s+define\s+([^=\n]+?)\s*=\s*(.+)", stop.source.text[stop.start : stop.end])
+    if shown is None:
+        return ""
+    test, name, value = (bare(part) for part in shown.groups())
+    cases = f"`give {value} if {test}` and `give original otherwise`"
+    return f"the condition belongs into the definition: write `replace define {name}`, and below it, indented by four spaces, {cases}"
 
 
 def _misplaced(stop: Stop) -> Slip | None:
@@ -236,6 +250,8 @@ def _option_above(stop: Stop) -> str:
         depth = len(above) - len(above.lstrip())
         if depth <= indent:
             name = re.match(r"\s*([a-z]\w*)", above)
+            if depth == indent and name and name[1] in RULE_WORDS:
+                continue  # another line of that option, too far left as well
             return name[1] if depth == indent and name else ""
     return ""
 
@@ -458,11 +474,7 @@ _LOOKS: tuple[tuple[str, str, str, str, str], ...] = (
      "leave it out; what happens stands in the next line, indented by four spaces", ""),
     (r"^\s*(?:otherwise\s+)?if\b.*$", rf",?\s*(?P<verb>{'|'.join(RULE_WORDS)})\b", "what happens stands in a line of its own",
      "begin a new line with `{verb}`, indented by four spaces", ""),
-    (r"^\s*(?:raise|lower|set|move|shuffle)\b.*$", r"if\s+(?P<c>.*)", "the condition comes first",
-     "write `if {c}`, and the rest below it, indented by four spaces", ""),
     (r"^\s*let\b.*$", r"if\b", "`let` has no cases", "write a `define` with lines `give ... if ...` and `give ... otherwise`", ""),
-    (r"^\s*(?P<o>[a-z]\w*)\b.*$", r",?\s*(?:when|if)\s+(?P<c>.*)", "`{found}` does not fit here",
-     "the condition of an option is written `{o}, only if {c}`; that of a rule stands above it: `if {c}`", ""),
     (r"^\s*(?:for\s+)?$", r"(?:for\s+)?(?:each|every|all)\s+(?P<who>[a-z]\w*)", "all at once, or one after the other?",
      "write `together each {who}`, or `in turn each {who} starting with (first player)`", ""),
     (r"^\s*(?:together|secretly|in turn)\s+$", r"(?:for\s+)?(?:all|every)\s+(?P<who>\w+?)s?\b", "`{found}` does not fit here",
@@ -480,11 +492,9 @@ _LOOKS: tuple[tuple[str, str, str, str, str], ...] = (
      "`{x}` is not needed", "write `{mended}`", ""),
     (r"^\s*[a-z]\w*\s+(?P<n>\d+)\s+$", r"(?P<x>[a-z]\w*)", "a number and a name side by side",
      "a counter changes like this: `raise {x} by {n}`, `lower {x} by {n}`", ""),
-    (r"\b(?:starting with|after)\s+(?P<cut>(?P<w>first|last)\s+)$", r"(?P<x>\w+)", "after `starting with` stands one name, or brackets",
-     "write `{mended}`", "({w} {x})"),
     (r"\b(?:if|that|and|or|not)\s+(?P<cut>(?P<p>[a-z]\w*)\s+of\s+(?P<w>every|all|each|any|some|no)\s+)$",
      r"(?P<x>\w+?)s?\b(?P<more>.*)", "`{w}` comes first", "write `{mended}`", "{one} {x} has {p}{more}"),
-    (r"\bof\s+(?P<w>each|every|all)\s+$", r"(?P<x>\w+)", "`{w}` stands in a line of its own",
+    (r"^\s*(?:raise|lower|set|move)\b.*\bof\s+(?P<w>each|every|all)\s+$", r"(?P<x>\w+)", "`{w}` stands in a line of its own",
      "write `together each {x}`, and the rest below it, indented by four spaces", ""),
     (r"(?P<cut>\s+(?P<w>remainder|ties|shortage)\s+)$", "", "a `,` is missing before `{w}`", "write `{mended}`", ", {w} "),
     (r"^\s*$", r"[-*•]\s+", "a line needs no dash before it", "leave it out", ""),
@@ -521,6 +531,7 @@ _LOOKS: tuple[tuple[str, str, str, str, str], ...] = (
 )  # fmt: skip
 
 
+_EFFECTS = ("raise", "lower", "set", "move", "shuffle", "end", "say")
 _OPEN_A_BLOCK = ("if", "otherwise", "choose", "repeat", "step", "together", "secretly", "in", "may")
 _AND = re.compile(r"\s*(?:;|,|&&?|\band\b|\bthen\b)\s*(?:(?:and|then)\s+)*(?=[a-z])")
 
@@ -539,9 +550,9 @@ def _two_effects(stop: Stop) -> Slip | None:
         return None
     for first, at, second in (*halves(shown), (stop.head, stop.column, stop.rest)):
         verb = second.split(maxsplit=1)[0] if second else ""
-        is_verb = verb in RULE_WORDS or re.search(rf"^\s*(?:verb\s+)?{re.escape(verb)}\b", stop.source.text, re.MULTILINE)
+        is_verb = verb in _EFFECTS or re.search(rf"^\s*verb\s+{re.escape(verb)}\b", stop.source.text, re.MULTILINE)
         whole = second if verb and is_verb else f"{begins} {second}"
-        known = whole is second or (begins in RULE_WORDS and at != stop.column)
+        known = whole is second or (begins in _EFFECTS and at != stop.column and verb not in LANGUAGE)
         if known and stop.reads(stop.line, first) and stop.reads(stop.line, whole):
             here = stop.span(len(second), stop.source.line_starts[stop.line - 1] + at)
             return Slip("two effects in one line", f"write the second on a line of its own: `{whole}`", here, "R235")
@@ -618,7 +629,21 @@ def _look(stop: Stop) -> Slip | None:
             if groups.get("cut", "").strip():
                 first = stop.at - len(stop.head) + before.start("cut")
                 here = stop.span(len(f"{stop.head[before.start('cut') :]}{found.group()}".strip()), first)
-            return Slip(message.format(**groups), hint.format(**groups), here)
+            whole = stop.mends(stop.line, groups["mended"]) if "{mended}" in hint else ""
+            groups["mended"] = whole or groups["mended"]
+            return Slip(message.format(**groups), hint.format(**groups), here, mended=whole)
+    return None
+
+
+def _said(stop: Stop) -> Slip | None:
+    """The line as other people say it: `gain 2 coins`, `if nobody laid guard`"""
+    shown = bare(stop.source.line_text(stop.line))
+    line, first = shown.strip(), stop.source.line_starts[stop.line - 1] + len(shown) - len(shown.lstrip())
+    for row in meant(line, stop.source.text, stop.source.text[stop.start : stop.end]):
+        whole = stop.mends(stop.line, row.mended)
+        if whole or "..." in row.mended:
+            here = stop.span(row.at[1] - row.at[0], first + row.at[0])
+            return Slip(row.message, row.told(whole or row.mended), here, phrase=row.phrase, meant=row.meant, mended=whole)
     return None
 
 
@@ -698,16 +723,22 @@ def _anything(stop: Stop) -> Slip:
     return Slip(f"`{stop.word}` does not fit here", _follows(stop, stop.head), stop.span(len(stop.word)))
 
 
+def _could_stand(stop: Stop, word: str, better: str) -> bool:
+    """Would the line read, if that was meant?"""
+    line = stop.source.line_text(stop.line)
+    return any(stop.would_read(re.sub(rf"\b{word}\b", other, line)) for other in re.findall(r"`(\w+)`", better))
+
+
 def _follows(stop: Stop, head: str) -> str:
     last = re.search(r"([^\W_]\w*|\S)\s*$", head[-80:])
-    after = f"after `{last[1]}`" if last else "here"
+    after = "here" if last is None else "after the text" if last[1] == '"' else f"after `{last[1]}`"
     if {"NAME", "NUMBER", "FOLD"} <= stop.expected:
         return f"{after} comes a value: a number, a name, `number of ...`"
     line = re.sub(r'"[^"]*"', "", stop.source.line_text(stop.line)[:LONG])
     for word in re.findall(r"[a-z]\w{3,}", line):
         is_typed_once = len(re.findall(rf"\b{word}\b", stop.source.text)) == 1
-        if word not in LANGUAGE and is_typed_once and (meant := near(word, LANGUAGE)):
-            return f"`{word}`: {meant}"
+        if word not in LANGUAGE and is_typed_once and (better := near(word, LANGUAGE)) and _could_stand(stop, word, better):
+            return f"`{word}`: {better}"
     wanted = sorted(
         {_WHAT.get(e, f"`{e.lower().replace('_', ' ')}`") for e in stop.expected if not e.startswith("__") and e not in ("MARK", "_DEDENT")}
     )

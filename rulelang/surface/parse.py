@@ -22,10 +22,11 @@ from rulelang.source import SourceFile, Span
 from rulelang.surface import nodes
 from rulelang.surface.build import Build, callbacks
 from rulelang.surface.lexer import WordLexer
-from rulelang.surface.mistakes import LONG, TOP_WORDS, Reads, Slip, Stop, slip
+from rulelang.surface.mistakes import LONG, TOP_WORDS, Mends, Reads, Slip, Stop, slip
 
 MAX_DEPTH = 100
 MAX_OTHERWISE = 150  # in one declaration: each `otherwise if` is one deeper than the last
+MOST_IN_A_LINE = 3  # mistakes that are mended in one line which is shown
 MOST_MISTAKES = 10  # that are looked for in one declaration, unless it is longer than any that people write
 LONG_DECLARATION = 100_000
 MAX_JOINED = 300  # by `and` or `or`, in one line
@@ -228,7 +229,8 @@ def _parse_cut(
         except (UnexpectedInput, DedentError, TooDeep) as err:
             if aside and isinstance(err, DedentError):
                 break  # the levels are no longer those that the author sees
-            found = _slip(source, start, end, err, partial(_reads_instead, source, text, start))
+            instead = partial(_reads_instead, source, text, start), partial(_mended, source, text, start, MOST_IN_A_LINE)
+            found = _slip(source, start, end, err, *instead)
         except LarkError as err:
             raise AssertionError(str(err)) from err
         else:
@@ -303,7 +305,7 @@ def _put_aside(text: str, source: SourceFile, found: Slip, start: int, end: int,
     for below in range(line + 1, source.line_of(max(start, end - 1)) + 1):
         more = source.line_text(below)
         is_less = more.split("#")[0].strip() and len(more) - len(more.lstrip()) < margin
-        if is_less and not (shown[indent:].startswith(("if ", "otherwise")) and more.startswith(" " * indent + "otherwise")):
+        if is_less and not (shown[indent:].startswith(("if ", "otherwise", "el")) and more.startswith(" " * indent + "otherwise")):
             break
         made += "\n" + " " * len(more)
         last = source.line_starts[below - 1] + len(more)
@@ -356,18 +358,46 @@ def _too_large(source: SourceFile, start: int, end: int, problems: Problems, lim
 
 def _reads_instead(source: SourceFile, text: str, start: int, line: int, mended: str) -> bool:
     """Could this stand in the place of a line?"""
-    first, shown = source.line_starts[line - 1], source.line_text(line)
     if line - source.line_of(start) > LONG:
         return True  # nobody wrote this by hand: it is not read again and again
+    return _stopped(source, _with_line(source, text, start, line, mended), start) in (None, "$END", "_DEDENT")
+
+
+def _with_line(source: SourceFile, text: str, start: int, line: int, mended: str) -> str:
+    """The text up to a line, and in its place another, or several."""
+    first, shown = source.line_starts[line - 1], source.line_text(line)
     indent = shown[: len(shown) - len(shown.lstrip())] if first > start else ""
-    return _stopped(source, f"{text[:first]}{indent}{mended.strip()}\n", start) in (None, "$END", "_DEDENT")
+    return text[:first] + "".join(f"{indent}{part}\n" for part in mended.strip().split("\n"))
+
+
+def _mended(source: SourceFile, text: str, start: int, most: int, line: int, mended: str) -> str:
+    """The line with its next mistake mended too, and the one after that; nothing if one of them is not known."""
+    if line - source.line_of(start) > LONG:
+        return mended
+    other = SourceFile(source.path, _with_line(source, text, start, line, mended))
+    try:
+        _grammar().read(TextSlice(other.text, start, len(other.text)), "start", Build(other, lambda at, to: None, Problems()))
+    except (UnexpectedInput, DedentError, TooDeep) as err:
+        if isinstance(err, UnexpectedToken) and err.token.type in ("$END", "_DEDENT"):
+            return mended
+        if not most:
+            return ""
+        instead = partial(_reads_instead, other, other.text, start), partial(_mended, other, other.text, start, most - 1)
+        next_one = _slip(other, start, len(other.text), err, *instead)
+        parts = mended.strip().split("\n")
+        if not next_one.mended or not 0 <= next_one.span.line - line < len(parts):
+            return ""
+        wrong = parts[next_one.span.line - line]
+        parts[next_one.span.line - line] = wrong[: len(wrong) - len(wrong.lstrip())] + next_one.mended
+        return parts[0] if len(parts) == 1 else _mended(source, text, start, most - 1, line, "\n".join(parts))
+    return mended
 
 
 def _slip(
     source: SourceFile, start: int, end: int, err: UnexpectedInput | DedentError | TooDeep, reads: Reads = lambda line, mended: True,
-    in_text: bool = False,
+    mends: Mends = lambda line, mended: mended, in_text: bool = False,
 ) -> Slip:  # fmt: skip
-    where = partial(Stop, source, start, end, in_text=in_text, reads=reads)
+    where = partial(Stop, source, start, end, in_text=in_text, reads=reads, mends=mends)
     match err:
         case DedentError():
             hint = "indent it like the line that it belongs to; four spaces a level"
