@@ -3,10 +3,10 @@
 from collections.abc import Iterator
 from pathlib import Path
 
-import attrs
 import pytest
 
 from rulelang import pipeline
+from rulelang.core.nearby import inside
 from rulelang.diagnostics import Problems
 from rulelang.source import SourceFile
 from rulelang.surface import nodes
@@ -33,18 +33,6 @@ ranking by most ship_of_all, ties shared
 each player
     define ship_of_all = ship
 """
-
-
-def inside(made: object) -> Iterator[nodes.Node]:
-    """A node and all that it is made of."""
-    if isinstance(made, tuple):
-        for one in made:
-            yield from inside(one)
-    elif isinstance(made, nodes.Node):
-        yield made
-        for part in attrs.fields(type(made)):
-            if part.name != "span":
-                yield from inside(getattr(made, part.name))
 
 
 def phrases(text: str) -> Iterator[tuple[str, nodes.Arg]]:

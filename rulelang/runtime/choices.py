@@ -17,7 +17,7 @@ from rulelang.graph.layout import error_at
 from rulelang.limits import NUMBER
 from rulelang.runtime.budget import BY, LITTLE
 from rulelang.runtime.effects import Effects
-from rulelang.runtime.values import Fn, State, masked_at, packed_at, rep
+from rulelang.runtime.values import Fn, State, mask_of, pack_seq, rep, told_at
 
 Items = tuple[tuple[int, int], ...]  # (what, how many of it)
 
@@ -223,7 +223,7 @@ class Choices(Effects):
 
         known: dict[tuple[Items, int, int], Sequence[int]] = {}
 
-        packed, masked = packed_at(p.span), masked_at(p.span)
+        packed, masked = told_at(p.span, pack_seq), told_at(p.span, mask_of)
 
         def keep(group: tuple[int, ...]) -> int:
             if ordered:

@@ -48,23 +48,15 @@ def pack_seq(items: Sequence[int]) -> int:
     return made
 
 
-def packed_at(span: Span) -> Callable[[Sequence[int]], int]:
-    """The same for the group that is written there."""
+def told_at(span: Span, made: Callable[[Any], int]) -> Callable[[Any], int]:
+    """The same, and what stops it is told at the value that is written there."""
 
-    def kept(items: Sequence[int]) -> int:
+    def kept(items: Any) -> int:
         try:
-            return pack_seq(items)
+            return made(items)
         except RuleError as err:
-            raise error_at(str(err), core.Origin(span)) from None
-
-    return kept
-
-
-def masked_at(span: Span) -> Callable[[Iterable[int]], int]:
-    def kept(items: Iterable[int]) -> int:
-        try:
-            return mask_of(items)
-        except RuleError as err:
+            if err.origin is not None:  # one of the items stopped it
+                raise
             raise error_at(str(err), core.Origin(span)) from None
 
     return kept
@@ -271,7 +263,7 @@ class Values:
             if need == "bag":
                 universe = self.layout.universe(t)
                 return self.fold(lambda s: universe.bag(tuple(fn(s))), code)
-            masked = masked_at(e.span)
+            masked = told_at(e.span, mask_of)
             return self.fold(lambda s: masked(fn(s)), code)
         if need == "bag" and have == "int":  # a slot as the set of what it holds
             universe = self.layout.universe(t)
@@ -280,7 +272,7 @@ class Values:
 
     def store(self, t: Type, span: Span) -> Callable[[Any], int]:
         """How a value of this type is kept in one slot; `span` is where it is written."""
-        return packed_at(span) if rep(t) == "seq" else int
+        return told_at(span, pack_seq) if rep(t) == "seq" else int
 
     # ------------------------------------------------------------ values
 
@@ -829,7 +821,7 @@ class Values:
             universe = self.layout.universe(e.type)
             return self.fold(lambda s: sum(universe.unit(c.fn(s)) for c in codes), *codes)
 
-        masked = masked_at(e.span)
+        masked = told_at(e.span, mask_of)
         return self.fold(lambda s: masked(c.fn(s) for c in codes), *codes)
 
     def _Span_(self, e: core.Span_) -> Code:
