@@ -249,7 +249,7 @@ class Calls(Access):
             if isinstance(part, nodes.Per) or part in PLACE_WORDS:
                 return False
             word = part.item if isinstance(part, nodes.SetOf) else part
-            if isinstance(word, str) and word[:1].isupper() and word not in self.names.symbols:
+            if isinstance(word, str) and self.world.is_any(word):
                 return False  # a type variable: every call has types of its own
         return True
 
@@ -391,6 +391,8 @@ class Calls(Access):
             self.fresh(param.name, param.span, inner)
         part = param.type.parts[0]
         if isinstance(part, nodes.Per):
+            if not self.world.is_any(part.of):
+                self.world.type_of(nodes.TypeExpr((part.of,), span=part.span))  # told, if it is unknown
             if part.what in PLACE_WORDS:
                 family = self._family(e, scope, str(part.what))
                 nothing = Bound(core.Const(0, type=ERROR, span=e.span))
@@ -450,9 +452,9 @@ class Calls(Access):
         return inner.bind(param.name, Bound(core.Var(var, type=value.type, span=e.span, source=value.source)))
 
     def _free(self, t: nodes.TypeExpr) -> list[str]:
-        """Type variables: capitals that are no kind."""
+        """Type variables."""
         words = [p.item if isinstance(p, nodes.SetOf) else p for p in t.parts if isinstance(p, nodes.SetOf | str)]
-        return [w for w in words if w[:1].isupper() and w not in self.names.symbols]
+        return [w for w in words if self.world.is_any(w)]
 
     def _allowed_word(self, d: Definition, param: nodes.Param, value: core.Expr, e: nodes.Expr, scope: Scope) -> None:
         words = [w for w in param.type.parts if isinstance(w, str) and w in self.names.members]

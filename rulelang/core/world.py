@@ -34,7 +34,7 @@ class World:
     # ------------------------------------------------------------ types
 
     def type_of(self, written: nodes.TypeExpr, variables: dict[str, Type] | None = None) -> Type:
-        """`Faction or none`; a capital that is no kind is a type variable of a library."""
+        """`Faction or none`; a single capital that is no kind is a type variable."""
         found: Type | None = None
         parts = [self._part(part, written, variables or {}) for part in written.parts]
         if len(parts) > 1 and any(isinstance(one, ErrorT) for one in parts):
@@ -101,6 +101,10 @@ class World:
                 near(word, ["number", "player", "none", *self.names.members]) or "a type is number, a range, player, or a kind",
             )
         return ERROR
+
+    def is_any(self, word: str) -> bool:
+        """`T`: whatever it is called with.  A longer word is a kind, or a misspelling of one."""
+        return len(word) == 1 and word.isupper() and word not in self.names.symbols
 
     @staticmethod
     def constant(expr: nodes.Expr | None) -> int | None:
