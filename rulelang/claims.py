@@ -3,7 +3,7 @@
 An example starts from the declared starts, without set-up.  `given` takes pieces that were not given yet; what lay
 in the place before is set aside.  A choice with one answer happens silently."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from attrs import define, evolve, field, frozen
@@ -74,6 +74,15 @@ def run_example(loaded: Loaded, example: nodes.Example, module: nodes.Module, ma
     return ClaimResult(example.text, example.origin or "", module.name, example.span, problem)
 
 
+def check_examples(loaded: Loaded) -> None:
+    """Adds a finding for every name in the examples of a file that nothing has; what they claim is for `rulelang test`."""
+    assert loaded.names is not None and loaded.game is not None and loaded.flow is not None
+    for example, module in loaded.names.examples:
+        if module.source.path == loaded.sources[0].path:
+            for failed in _Run(loaded.names, loaded.game, loaded.flow, example, module, make_program).astray():
+                loaded.problems.add(*failed.found, heading=example.origin or "")
+
+
 @define(eq=False)
 class _Run:
     names: Names
@@ -94,13 +103,53 @@ class _Run:
     machine: Machine | None = None
     line: nodes.ExampleLine | None = None
 
+    # ------------------------------------------------------------ the names in it
+
+    def astray(self) -> Iterator[Failed]:
+        """Names that nothing has, and a beginning without players: known before anything runs."""
+        lines = self.example.lines
+        if not lines or not isinstance(lines[0], nodes.ExPlayers):
+            yield Failed("R401", "an example begins with its players", self.example.span, "players anna, ben")
+            return
+        self.seats = lines[0].names
+        for line in lines[1:]:
+            match line:
+                case nodes.ExState(word="given" | "expect"):
+                    yield from self._unknown_target(line)
+                case nodes.ExRun():
+                    yield from (self._no_label(label, line) for label in line.labels if not self._labels(label))
+            player = line.target.owner if isinstance(line, nodes.ExState) else getattr(line, "player", None)
+            if player is not None and player not in self.seats:
+                yield self._nobody(player, line.span)
+
+    def _unknown_target(self, line: nodes.ExState) -> Iterator[Failed]:
+        name, ended = line.target.name, ("winners",) if line.word == "expect" else ()
+        known = [*self.game.places, *self.names.definitions, *self.flow.loop_counts, *ended]
+        if name in known:
+            return
+        hint = near(name, known)
+        if name in self.seats:  # `given anna: 2 ink`
+            said = next((said for said in meant(line.span.text, line.span.source.text, self.example.span.text)), None)
+            hint = said.told(said.mended) if said is not None else f"the place comes first: `{line.word} PLACE of {name}: ...`"
+        yield Failed("R103", f"unknown {'place' if line.word == 'given' else 'name'} `{name}`", line.target.span, hint)
+
+    def _labels(self, label: str) -> list[LabelSymbol]:
+        return [x for x in self.names.label(label) if x.sort in ("step", "loop", "verb")]
+
+    def _no_label(self, label: str, line: nodes.ExRun) -> Failed:
+        known = [x.path[-1] for x in self.names.labels if x.sort != "option"]
+        return Failed("R122", f"no step, loop or verb `{label}`", line.span, near(label, known))
+
+    def _nobody(self, name: str, span: Span) -> Failed:
+        return Failed("R103", f"nobody is called `{name}` here", span, near(name, self.seats) or f"players: {', '.join(self.seats)}")
+
     # ------------------------------------------------------------ the lines, in order
 
     def all(self) -> None:
+        for failed in self.astray():
+            raise failed
         lines = list(self.example.lines)
-        if not lines or not isinstance(lines[0], nodes.ExPlayers):
-            raise Failed("R401", "an example begins with its players", self.example.span, "players anna, ben")
-        self.seats = lines[0].names
+        assert isinstance(lines[0], nodes.ExPlayers)
         for line in lines:
             if isinstance(line, nodes.ExOption):
                 self._option(line)
@@ -212,7 +261,7 @@ class _Run:
 
     def _seat(self, name: str, span: Span) -> int:
         if name not in self.seats:
-            raise Failed("R103", f"nobody is called `{name}` here", span, near(name, self.seats) or f"players: {', '.join(self.seats)}")
+            raise self._nobody(name, span)
         return self.seats.index(name)
 
     def _by_owner(self, line: nodes.ExState, per_player: bool) -> list[tuple[int | None, nodes.ExampleValue]]:
@@ -260,11 +309,7 @@ class _Run:
     def _place(self, target: nodes.Target) -> core.Place:
         place = self.game.places.get(target.name)
         if place is None:
-            known = [*self.game.places, *self.names.definitions]
-            line = target.span.source.line_text(target.span.line).strip()
-            said = next(meant(line, target.span.source.text, ""), None) if target.name in self.seats else None
-            hint = said.told(said.mended) if said else near(target.name, known)
-            raise Failed("R103", f"unknown place `{target.name}`", target.span, hint)
+            raise Failed("R103", f"unknown place `{target.name}`", target.span, near(target.name, self.game.places))
         if len(target.keys) != len(place.keys):
             raise Failed("R216", f"`{place.name}` has {several(len(place.keys), 'key')}, here are {len(target.keys)}", target.span)
         return place
@@ -458,10 +503,7 @@ class _Run:
         self._settle()
 
     def _elaborate(self, label: str, line: nodes.ExRun, problems: Problems) -> tuple[core.Statement, ...]:
-        found = [x for x in self.names.label(label) if x.sort in ("step", "loop", "verb")]
-        if not found:
-            known = [x.path[-1] for x in self.names.labels if x.sort != "option"]
-            raise Failed("R122", f"no step, loop or verb `{label}`", line.span, near(label, known))
+        found = self._labels(label)
         found = [f for f in found if f.path == tuple(label.split("."))] or found
         found = [f for f in found if f.module.header is None or f.module.header.word != "library"] or found
         if len(found) > 1 and any(f.node is not found[0].node for f in found):

@@ -3,6 +3,7 @@ begun; steps that none of them reaches are reported."""
 
 from attrs import frozen
 
+from rulelang.claims import check_examples
 from rulelang.core import nodes as core
 from rulelang.core.flow import Flow
 from rulelang.core.types import Type
@@ -41,6 +42,7 @@ def check_counts(loaded: Loaded) -> None:
     with uncollected():
         _begin_all(loaded, game, flow, reached, steps)
         happens = report_nevers(game, flow, loaded.names, loaded.problems)
+    check_examples(loaded)
     for origin, path in steps.items():
         if origin not in reached or (origin.span.source.path, origin.span.start) not in happens:
             hint = "no player count and no option leads here: change the condition above it, or leave the step out"

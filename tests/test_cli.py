@@ -77,6 +77,20 @@ def test_standard_input_stands_in_a_file_that_is_not_saved_yet(tmp_path: Path) -
     fails(rulelang("check", "-", "--stdin-filename", str(tmp_path / "none" / "x.rule"), stdin=WRONG), 2, "no such folder")
 
 
+def test_check_reads_the_names_in_examples_and_runs_none(tmp_path: Path) -> None:
+    claims = '\nexample "a"\n    players anna, ben\n    given anna: 2 pot\n    run aa\n    expect pots of bn: 4\n    expect pot: 7\n'
+    head = 'game x "X", players 2..2\n\ncounter pot: 0.., public\n\neach player\n    counter points: 0.., public\n\n'
+    text = head + "step a\n    raise pot by 1\n    raise points of (first player) by pot\n\nranking by most points, ties shared\n"
+    (tmp_path / "x.rule").write_text(text + claims)
+    found = json.loads(rulelang("check", "x.rule", "--format", "json", cwd=tmp_path).stdout)["findings"]
+    assert [(f["code"], f["place"]["line"]) for f in found] == [("R103", 16), ("R122", 17), ("R103", 18), ("R103", 18)]
+    (tmp_path / "x.rule").write_text(
+        text + claims.replace("given anna: 2 pot", "given pot: 2").replace("run aa", "run a").replace("pots of bn", "pot")
+    )
+    assert rulelang("check", "x.rule", cwd=tmp_path).returncode == 0
+    assert "0 passed, 1 failed" in rulelang("test", "x.rule", cwd=tmp_path).stdout
+
+
 def test_check_speaks_to_programs_with_paths_from_the_working_directory(tmp_path: Path) -> None:
     folder = tmp_path / "my games"
     folder.mkdir()
