@@ -154,6 +154,13 @@ MISTAKES: dict[str, str] = {
     "end game": "the_end_of_the_game",
     "the condition at the end": "if_at_the_end",
     "if around a replace": "if_around_a_replace",
+    "sum, for total of": "sum_for_total",
+    "more than 3 and less than 8": "two_comparisons_of_one",
+    "what two players have, in one line of an example": "two_expectations_in_one",
+    "secret, for private": "secret_for_private",
+    "a step happens, in an example": "a_step_happens",
+    "6x, for 6 times": "so_many_x",
+    "= in a row of a table": "a_row_with_a_sign",
 }  # fmt: skip
 
 PARSER_WORDS = re.compile(

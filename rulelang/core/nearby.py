@@ -37,6 +37,8 @@ def other_words(name: str, span: Span) -> tuple[str, str] | None:
         return None
     if name in NUMBERS:
         return "numbers are written in digits", f"write `{line_with(here, str(NUMBERS[name]))}`"
+    if name == "sum" and (added := _added_up(here)):
+        return "`sum` is no word of the language", added
     if name in ("even", "odd"):
         return f"`{name}` is no word of the language", _remainder(here, int(name == "odd"))
     if name == "both":
@@ -44,6 +46,16 @@ def other_words(name: str, span: Span) -> tuple[str, str] | None:
     if name in ("are", "is") and span.source.text[: span.start].endswith("who "):
         return f"`who {name}` says nothing here", f"write `{line_with(here, 'have')}`"
     return None
+
+
+def _added_up(here: Span) -> str:
+    """`sum(worth of cellar)`, `sum of worth in cellar`"""
+    line = here.source.line_text(here.line)[here.column - 1 :]
+    said = re.match(r"sum\s*(?P<open>\()?\s*(?:of\s+)?(?P<f>\w+)\s+(?:of|in|over)\s+(?P<x>\w+)(?(open)\s*\))", line)
+    if said is None:
+        return ""
+    whole = Span(here.source, here.start, here.start + said.end())
+    return f"write `{line_with(whole, f'total of {said[2]} over {said[3]}')}`"
 
 
 def _remainder(here: Span, rest: int) -> str:

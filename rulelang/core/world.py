@@ -1,5 +1,6 @@
 """What there is: kinds and pieces from their printed rows, all cells checked against their fields."""
 
+import re
 from itertools import product
 from math import prod
 
@@ -188,7 +189,7 @@ class World:
         for row in rows:
             if len(row.cells) != len(slots):
                 wanted = ", ".join(f"{f.name} ({w})" if w > 1 else f.name for f, _k, _t, w in widths)
-                hint = f"one for each field, in this order: {wanted}"
+                hint = _so_many(row) or f"one for each field, in this order: {wanted}"
                 self.problems.add("R203", f"this row has {several(len(row.cells), 'cell')}, the fields need {len(slots)}", row.span, hint)
                 continue
             choices = [self._cell(cell, t, f) for cell, (f, t) in zip(row.cells, slots, strict=True)]
@@ -256,3 +257,9 @@ class World:
         shown = part if isinstance(part, str) else span.text
         self.problems.add("R203", f"`{shown}` does not fit `{what}`", span, f"`{what}` is {t}")
         return 0
+
+
+def _so_many(row: nodes.Row) -> str:
+    """`6x 1` for `6 times 1`"""
+    said = re.match(r"(\d+)\s*(?:x|X|×|\*)\s*(\S[^{#]*)", row.span.text)
+    return f"so many of one sort are written `{said[1]} times {said[2].strip()}`" if said else ""

@@ -301,6 +301,16 @@ ROWS = (
         r"(?:,?\s*(?:otherwise|else)\s+(?P<other>.+))?$", "each case stands in a line of its own", _cases),
     Row(r"^(?P<replace>replace\s+)?define\s+(?P<sig>[^=]+?)\s*=\s*if\s+(?P<c>[^,]+?),?\s+then\s+(?P<one>[^,]+?)"
         r"(?:,?\s*(?:otherwise|else)\s+(?P<other>.+))?$", "each case stands in a line of its own", _cases),
+    Row(r"^expect\s+(?P<who>\w+)\s+has\s+(?P<n>\w+)\s+(?P<x>[a-z]\w*)\s*(?:,|and|,\s*and)\s+(?P<other>\w+)\s+(?:has\s+)?(?P<m>\w+)"
+        r"(?:\s+(?P<y>[a-z]\w*))?$", "the place comes first, then what is in it",
+        lambda w, around: f"expect {w['x']} of {w['who']}: {w['n']}\nexpect {w['y'] or w['x']} of {w['other']}: {w['m']}"),
+    Row(r"^(?P<l>[a-z]\w*)\s+(?:happens|runs|is run|is played|begins)$", "an example runs a step by its name", "run {l}"),
+    Row(rf"(?P<x>\b(?:{_N}))\s*(?P<a>[<>]=?)\s*(?P<n>\w+)\s+(?P<j>and|or)\s+(?P<b>[<>]=?)\s*(?=\w)",
+        "each comparison names what it compares", "{x} {a} {n} {j} {x} {b} "),
+    Row(r"^(?P<d>(?:counter|status|zone|pile|slot)\b.*?),\s*(?P<w>secret|covered|face down|concealed)\b",
+        "`{w}` is no word of the language", "{d}, private", "what only its owner sees is `private`, what nobody sees `hidden`: {lines}"),
+    Row(r"\bsum\s*(?P<open>\()?\s*(?:of\s+)?(?P<f>\w+)\s+(?:of|in|over)\s+(?P<x>\w+)(?(open)\s*\))",
+        "`sum` is no word of the language", "total of {f} over {x}"),
     Row(r"^(?P<e>expect|given)\s+(?P<who>(?:every|each|all)\s+players?|\w+)\s*(?:\bhas\b|\bhave\b|:)\s*(?P<n>\w+)\s+(?P<x>[a-z]\w*)$",
         "the place comes first, then what is in it", _expected),
     Row(r"^(?P<e>expect|given)\s+(?P<x>[a-z]\w*(?:\s+of\s+\w+)?)\s*(?:=|is\b)\s*(?P<n>\w+)$",
@@ -347,6 +357,7 @@ ROWS = (
         "the condition of an option is written {lines}"),
     Row(rf"^(?P<e>(?!(?:{_IS_NO_VERB})\b)[a-z]\w*\b[^\"]*?),?\s+(?:if|when)\s+(?P<c>.+)$", "the condition comes first",
         "if {c}\n    {e}"),
+    Row(r"^(?P<k>[\w., ]+?)\s*(?:=>|=|->)\s*(?P<v>[\w\[].*)$", "a row of a table is written with `:`", "{k}: {v}"),
 )  # fmt: skip
 
 
