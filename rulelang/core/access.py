@@ -284,7 +284,10 @@ class Access:
             item = base.type.item if isinstance(base.type, SetT) else ERROR
             return core.Reversed(base, type=SetT(item, True), span=span)
         if name == "original" and scope.original is not None:
-            made: core.Expr = scope.original(scope)
+            made: core.Expr | list[core.Statement] = scope.original(scope)
+            if isinstance(made, list):
+                hint = "write `original` alone in a line; what it changed can be read below it"
+                return self.wrong("R221", "`original` is what happens here, not a value", span, hint, scope)
             return made
         return self._unknown(name, scope, span, want)
 

@@ -84,7 +84,7 @@ def _players(names: Names, problems: Problems) -> range:
     if written is None:
         return range(2, 7)
     low, high = World.constant(written.low), World.constant(written.high)
-    if low is not None and high is not None and low > high:
+    if low is not None and high is not None and 1 <= high < low <= MOST_PLAYERS:
         problems.add("R211", f"the range `{low}..{high}` runs backwards", written.span, f"write `{high}..{low}`")
         return range(high, low + 1)
     if low is None or high is None or not 1 <= low <= high <= MOST_PLAYERS:

@@ -121,7 +121,10 @@ class Flow(Values):
                 if scope.original is None or s.item is not None or s.args:
                     self.wrong("R120", "`original` stands alone, in a `replace`", s.span, "it is what the variant replaces", scope)
                     return []
-                made: list[core.Statement] = scope.original(scope)
+                made: list[core.Statement] | core.Expr = scope.original(scope)
+                if not isinstance(made, list):
+                    self.wrong("R221", "`original` is a value here, nothing that happens", s.span, "write `give original`", scope)
+                    return []
                 return made
         return self._call(s, scope)
 
