@@ -127,7 +127,7 @@ class _Run:
         known = [*self.game.places, *self.names.definitions, *self.flow.loop_counts, *ended]
         if name in known:
             return
-        hint = near(name, known)
+        hint = near(name, known) or "name a place or a definition of the rules"
         if name in self.seats:  # `given anna: 2 ink`
             said = next((said for said in meant(line.span.text, line.span.source.text, self.example.span.text)), None)
             hint = said.told(said.mended) if said is not None else f"the place comes first: `{line.word} PLACE of {name}: ...`"
@@ -138,7 +138,7 @@ class _Run:
 
     def _no_label(self, label: str, line: nodes.ExRun) -> Failed:
         known = [x.path[-1] for x in self.names.labels if x.sort != "option"]
-        return Failed("R122", f"no step, loop or verb `{label}`", line.span, near(label, known))
+        return Failed("R122", f"no step, loop or verb `{label}`", line.span, near(label, known) or "name one of the rules")
 
     def _nobody(self, name: str, span: Span) -> Failed:
         return Failed("R103", f"nobody is called `{name}` here", span, near(name, self.seats) or f"players: {', '.join(self.seats)}")
