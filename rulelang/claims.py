@@ -563,8 +563,9 @@ class _Run:
             raise Failed("R404", f"{line.player} is not asked here", line.span, self._asked())
         if k is None:
             asked = pending[0].ask.decide
-            option = str(line.values[0][1].cells[0]) if line.name == asked.name and line.values else ""
-            if option in (c.choice.name for c in pending[0].ask.choices):
+            said = [str(cell) for _, value in line.values[:1] for cell in value.cells[:1]] if line.name == asked.name else []
+            option = next((c.choice.name for c in pending[0].ask.choices if c.choice.name in said), "")
+            if option:
                 hint = f"write `{line.span.text.replace(f' {line.name}', '', 1)}`"
                 raise Failed("R404", f"`{line.name}` asks, and `{option}` answers", line.span, hint)
             raise Failed("R404", f"{line.player} cannot choose this at `{asked.name}`", line.span, self._offered(pending[0]))
